@@ -1,0 +1,60 @@
+//! What the outside implements: positioned reads and row-parallel work. To port k3, implement these.
+
+use core::ops::Range;
+
+use crate::Result;
+
+/// A file, or a part of one, that can be read at any position.
+///
+/// Reads may block. They may be issued from several threads at once.
+pub trait Storage: Sync {
+    /// The length in bytes, exact at the time of opening.
+    fn len(&self) -> u64;
+
+    /// Whether there is nothing to read.
+    fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Fills `buffer` from `offset` on.
+    ///
+    /// # Errors
+    /// [`crate::Error::Read`] if the range is not wholly inside the file or the system refuses; `buffer` then holds
+    /// nothing of meaning. A short read is an error, never zeros.
+    fn read_exact_at(&self, offset: u64, buffer: &mut [u8]) -> Result<()>;
+}
+
+/// Runs independent pieces of work, on however many threads there are.
+///
+/// No result may depend on the number of pieces or threads: each output element is computed whole by one piece.
+pub trait Workers: Sync {
+    /// How many pieces can make progress at once; at least 1.
+    fn threads(&self) -> usize;
+
+    /// Calls `work` once for each index in `0..pieces`, in any order and on any thread, and returns when all are done.
+    fn run(&self, pieces: usize, work: &(dyn Fn(usize) + Sync));
+}
+
+/// Workers that are not there: all on the calling thread.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Serial;
+
+impl Workers for Serial {
+    fn threads(&self) -> usize {
+        1
+    }
+
+    fn run(&self, pieces: usize, work: &(dyn Fn(usize) + Sync)) {
+        (0..pieces).for_each(work);
+    }
+}
+
+/// The part of `0..total` that piece `index` of `pieces` covers, with borders on multiples of `granule`.
+///
+/// The parts are disjoint, in order, and cover the whole; some may be empty.
+#[must_use]
+pub fn piece(total: usize, granule: usize, index: usize, pieces: usize) -> Range<usize> {
+    let granules = total.div_ceil(granule);
+    let border = |index: usize| (granules * index / pieces * granule).min(total);
+    border(index)..border(index + 1)
+}

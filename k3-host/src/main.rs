@@ -1,0 +1,3 @@
+//! The `k3-host` program.
+
+fn main() {}

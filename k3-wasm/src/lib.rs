@@ -1,0 +1,1 @@
+//! The k3 core inside WebAssembly.
