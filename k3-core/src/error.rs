@@ -53,6 +53,17 @@ pub enum Error {
         /// The number the state has room for.
         capacity: usize,
     },
+    /// A pass over no positions, or over more positions or logits than there is room for.
+    #[error("a pass over {wanted} positions, with room for 1 to {room}")]
+    ChunkSize {
+        /// The number of positions given.
+        wanted: usize,
+        /// The most that a pass can take.
+        room: usize,
+    },
+    /// An earlier pass over this state failed half way.
+    #[error("an earlier step failed half way; the state cannot be used any more")]
+    BrokenState,
     /// A forward pass produced a number that is not finite.
     #[error("the logits at position {position} are not finite: a weight in the checkpoint is damaged or out of range")]
     NotFinite {

@@ -1,0 +1,4 @@
+//! The subcommands, one per file.
+
+pub mod demo;
+pub mod run;

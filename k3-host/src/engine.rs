@@ -1,0 +1,111 @@
+//! A checkpoint that is open and ready to compute.
+
+use std::path::Path;
+use std::str::FromStr;
+
+use anyhow::Context;
+use k3_core::config::Config;
+use k3_core::kernels::{Backend, Kernels};
+use k3_core::model::Model;
+use k3_core::model::compute::Compute;
+use k3_core::model::scratch::{Sizes, WantedLogits};
+use k3_core::model::source::WeightSource;
+
+use crate::args::EngineArgs;
+use crate::checkpoint;
+use crate::failure::{Failure, Outcome};
+use crate::workers::{Threads, default_threads};
+
+/// A model with everything it computes with.
+pub struct Engine {
+    model: Model,
+    source: Box<dyn WeightSource>,
+    kernels: Kernels,
+    threads: Threads,
+    chunk: usize,
+}
+
+impl Engine {
+    /// Opens the checkpoint in `folder`.
+    ///
+    /// # Errors
+    /// A refusal if the config, a file or an argument cannot be trusted.
+    pub fn open(folder: &Path, args: &EngineArgs) -> Outcome<Self> {
+        let config = read_config(folder, args)?;
+        let source = checkpoint::open(folder, &config)?;
+        Self::new(config, source, args)
+    }
+
+    /// An engine on weights from anywhere.
+    ///
+    /// # Errors
+    /// A refusal if an argument cannot be met.
+    pub fn new(config: Config, source: Box<dyn WeightSource>, args: &EngineArgs) -> Outcome<Self> {
+        let kernels = kernels(args.backend.as_deref())?;
+        let threads = Threads::new(args.threads.map_or_else(default_threads, usize::from))?;
+        let model = Model::load(config, source.as_ref())?;
+        Ok(Self { model, source, kernels, threads, chunk: args.chunk as usize })
+    }
+
+    /// The model.
+    #[must_use]
+    pub fn model(&self) -> &Model {
+        &self.model
+    }
+
+    /// The means of a forward pass.
+    #[must_use]
+    pub fn compute(&self) -> Compute<'_> {
+        Compute { kernels: &self.kernels, workers: &self.threads, source: self.source.as_ref(), observer: None }
+    }
+
+    /// Sizes for a sequence of at most `capacity` positions.
+    #[must_use]
+    pub fn sizes(&self, capacity: usize, logits: WantedLogits) -> Sizes {
+        Sizes { chunk: self.chunk.min(capacity), capacity, threads: self.threads(), logits }
+    }
+
+    /// Which kernels compute.
+    #[must_use]
+    pub fn backend(&self) -> Backend {
+        self.kernels.backend()
+    }
+
+    /// How many threads compute.
+    #[must_use]
+    pub fn threads(&self) -> usize {
+        k3_core::host::Workers::threads(&self.threads)
+    }
+
+    /// Runs `work` on the engine's threads.
+    pub fn enter<T: Send>(&self, work: impl FnOnce() -> T + Send) -> T {
+        self.threads.enter(work)
+    }
+}
+
+/// The configuration that the arguments name, cut to the layers that they ask for.
+///
+/// # Errors
+/// A refusal naming the file and every field at fault.
+pub fn read_config(folder: &Path, args: &EngineArgs) -> Outcome<Config> {
+    let path = args.config.clone().unwrap_or_else(|| folder.join("config.json"));
+    let bytes = std::fs::read(&path).with_context(|| format!("cannot read {}", path.display()))?;
+    let mut config = Config::from_json(&bytes).map_err(|error| Failure::refused(format!("{}: {error}", path.display())))?;
+    if let Some(count) = args.layers {
+        let all = config.layers.len();
+        if count as usize > all {
+            return Err(Failure::refused(format!("--layers {count}: the model has {all} layers")));
+        }
+        config.layers.truncate(count as usize);
+    }
+    Ok(config)
+}
+
+fn kernels(name: Option<&str>) -> Outcome<Kernels> {
+    let backend = match name {
+        Some(name) => Backend::from_str(name).map_err(|error| Failure::refused(format!("--backend: {error}")))?,
+        None => Backend::best(),
+    };
+    Kernels::new(backend)
+        .ok_or_else(|| Failure::refused(format!("--backend: this machine cannot run {}", backend.name())))
+}

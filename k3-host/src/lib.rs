@@ -1,0 +1,11 @@
+//! The parts of the `k3-host` program: what the core needs of a machine, and the commands.
+
+pub mod args;
+pub mod commands;
+pub mod engine;
+pub mod failure;
+pub mod replace;
+pub mod report;
+pub mod sequence;
+pub mod storage;
+pub mod workers;
