@@ -1,5 +1,14 @@
 //! The model's dimensions and switches, as read from `config.json`. Nothing here is compiled in.
 
+mod end_ids;
+mod fields;
+mod json;
+mod layers;
+mod quantization;
+mod read;
+#[cfg(test)]
+mod tests;
+
 use alloc::vec::Vec;
 
 /// A checked configuration: every field is finite, in range and consistent with the others.
@@ -29,7 +38,7 @@ pub struct Config {
     pub tied_embeddings: bool,
     /// The largest number of positions the model was made for.
     pub max_positions: usize,
-    /// Ids that end an answer, as the config names them.
+    /// Ids that end an answer, as the config names them at either level; ascending.
     pub end_ids: Vec<u32>,
 }
 
