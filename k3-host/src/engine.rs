@@ -90,7 +90,8 @@ impl Engine {
 pub fn read_config(folder: &Path, args: &EngineArgs) -> Outcome<Config> {
     let path = args.config.clone().unwrap_or_else(|| folder.join("config.json"));
     let bytes = std::fs::read(&path).with_context(|| format!("cannot read {}", path.display()))?;
-    let mut config = Config::from_json(&bytes).map_err(|error| Failure::refused(format!("{}: {error}", path.display())))?;
+    let mut config =
+        Config::from_json(&bytes).map_err(|error| Failure::refused(format!("{}: {error}", path.display())))?;
     if let Some(count) = args.layers {
         let all = config.layers.len();
         if count as usize > all {

@@ -100,12 +100,18 @@ impl<'a> Fields<'a> {
     /// A number that is finite in single precision, and not zero.
     fn single(&self, name: &str, value: &Json) -> Option<f32> {
         let number = match value {
-            #[allow(clippy::cast_precision_loss, reason = "a number that is not exact in a double is rounded like any other")]
+            #[allow(
+                clippy::cast_precision_loss,
+                reason = "a number that is not exact in a double is rounded like any other"
+            )]
             Json::Integer(value) => *value as f64,
             Json::Float(value) => *value,
             other => return self.mistyped(name, other, "a number"),
         };
-        #[allow(clippy::cast_possible_truncation, reason = "rounding to the nearest single is what is wanted; checked below")]
+        #[allow(
+            clippy::cast_possible_truncation,
+            reason = "rounding to the nearest single is what is wanted; checked below"
+        )]
         let single = number as f32;
         if single.is_finite() && single != 0.0 {
             return Some(single);

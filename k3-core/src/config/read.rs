@@ -9,7 +9,9 @@ use core::cell::RefCell;
 
 use super::fields::Fields;
 use super::json::Json;
-use super::{Config, FeedForward, KdaConfig, LayerKind, MlaConfig, MoeConfig, SituConfig, end_ids, layers, quantization};
+use super::{
+    Config, FeedForward, KdaConfig, LayerKind, MlaConfig, MoeConfig, SituConfig, end_ids, layers, quantization,
+};
 use crate::{Error, Result};
 
 /// No config comes near this many bytes; the released one has 7,006.

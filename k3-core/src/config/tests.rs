@@ -55,11 +55,9 @@ fn the_oracle_config_is_read() {
     assert_eq!(config.vocabulary, 211);
     assert_eq!(config.layers.len(), 11);
     assert_eq!(config.rms_norm_eps.to_bits(), 3e-5_f32.to_bits());
-    let mla: Vec<usize> =
-        (0..11).filter(|&layer| config.layers[layer].attention == Attention::Mla).collect();
+    let mla: Vec<usize> = (0..11).filter(|&layer| config.layers[layer].attention == Attention::Mla).collect();
     assert_eq!(mla, [3, 7, 9, 10]);
-    let dense: Vec<usize> =
-        (0..11).filter(|&layer| config.layers[layer].feed_forward == FeedForward::Dense).collect();
+    let dense: Vec<usize> = (0..11).filter(|&layer| config.layers[layer].feed_forward == FeedForward::Dense).collect();
     assert_eq!(dense, [0, 1]);
     assert_eq!(config.end_ids, [2]);
     assert_eq!(config.moe.shared_width, 480);

@@ -40,10 +40,8 @@ const fn e2m1_bytes<const BYTE: usize>() -> [u8; 32] {
 /// Which byte of codes each byte of a register is taken from: each twice, so that one copy can give its low nibble and
 /// the other its high one. Columns 0–3, 8–11, 16–19, 24–27 in the lower half and the others in the upper one come out
 /// of the unpack instructions, which work within halves, in their natural order.
-const SPREAD: [u8; 32] = [
-    0, 0, 1, 1, 4, 4, 5, 5, 8, 8, 9, 9, 12, 12, 13, 13, 2, 2, 3, 3, 6, 6, 7, 7, 10, 10, 11, 11, 14,
-    14, 15, 15,
-];
+const SPREAD: [u8; 32] =
+    [0, 0, 1, 1, 4, 4, 5, 5, 8, 8, 9, 9, 12, 12, 13, 13, 2, 2, 3, 3, 6, 6, 7, 7, 10, 10, 11, 11, 14, 14, 15, 15];
 
 #[inline]
 #[target_feature(enable = "avx2")]
@@ -62,9 +60,7 @@ fn load_half(bytes: &[u8; 16]) -> __m128i {
 #[inline]
 #[target_feature(enable = "avx2")]
 fn widen_bf16(bytes: &[u8; 16]) -> __m256 {
-    _mm256_castsi256_ps(_mm256_slli_epi32::<16>(_mm256_cvtepu16_epi32(load_half(
-        bytes,
-    ))))
+    _mm256_castsi256_ps(_mm256_slli_epi32::<16>(_mm256_cvtepu16_epi32(load_half(bytes))))
 }
 
 #[inline]

@@ -31,21 +31,13 @@ impl Backend {
     /// The backends that this machine can run, the fastest last. Never empty.
     #[must_use]
     pub fn available() -> Vec<Self> {
-        Self::ALL
-            .iter()
-            .copied()
-            .filter(|backend| backend.detect().is_some())
-            .collect()
+        Self::ALL.iter().copied().filter(|backend| backend.detect().is_some()).collect()
     }
 
     /// The fastest backend that this machine can run.
     #[must_use]
     pub fn best() -> Self {
-        Self::ALL
-            .iter()
-            .copied()
-            .rfind(|backend| backend.detect().is_some())
-            .unwrap_or(Self::Scalar)
+        Self::ALL.iter().copied().rfind(|backend| backend.detect().is_some()).unwrap_or(Self::Scalar)
     }
 
     /// The name by which [`FromStr`] knows it.
@@ -87,14 +79,10 @@ impl FromStr for Backend {
 
     fn from_str(name: &str) -> Result<Self, UnknownBackend> {
         let available = Self::available();
-        available
-            .iter()
-            .copied()
-            .find(|backend| backend.name() == name)
-            .ok_or_else(|| UnknownBackend {
-                name: name.into(),
-                available: available.iter().map(|backend| backend.name()).collect(),
-            })
+        available.iter().copied().find(|backend| backend.name() == name).ok_or_else(|| UnknownBackend {
+            name: name.into(),
+            available: available.iter().map(|backend| backend.name()).collect(),
+        })
     }
 }
 

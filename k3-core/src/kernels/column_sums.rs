@@ -62,11 +62,7 @@ pub(super) fn load_columns<L: Lanes>(lanes: L, values: &[f32]) -> [L::Vector; GR
 
 /// The first values of a group to memory, as many as there is room for.
 #[inline(always)]
-pub(super) fn store_columns<L: Lanes>(
-    lanes: L,
-    vectors: [L::Vector; GROUP_VECTORS],
-    values: &mut [f32],
-) {
+pub(super) fn store_columns<L: Lanes>(lanes: L, vectors: [L::Vector; GROUP_VECTORS], values: &mut [f32]) {
     if let [group] = values.as_chunks_mut().0.as_chunks_mut().0 {
         return store_group(lanes, vectors, group);
     }
@@ -127,20 +123,10 @@ impl<'a> ColumnSums<'a> {
 
     /// `N` groups of columns of one vector.
     #[inline(always)]
-    fn tile<L: Lanes, W: WeightRow<'a>, const N: usize>(
-        &mut self,
-        lanes: L,
-        vector: usize,
-        group: usize,
-    ) {
+    fn tile<L: Lanes, W: WeightRow<'a>, const N: usize>(&mut self, lanes: L, vector: usize, group: usize) {
         let rows = self.matrix.rows();
         let weights = &self.weights[vector * self.weight_stride..][..rows];
-        let mut terms = MatrixTerms::<W> {
-            matrix: self.matrix,
-            weights,
-            group,
-            row: core::marker::PhantomData,
-        };
+        let mut terms = MatrixTerms::<W> { matrix: self.matrix, weights, group, row: core::marker::PhantomData };
         let sums: [_; N] = sum_rows(lanes, rows, &mut terms);
         let columns = self.matrix.columns();
         let out = &mut self.out[vector * columns..][..columns];
@@ -161,12 +147,7 @@ struct MatrixTerms<'a, W> {
 impl<'a, W: WeightRow<'a>> RowTerms for MatrixTerms<'a, W> {
     #[inline(always)]
     fn terms<L: Lanes>(&mut self, lanes: L, row: usize, slot: usize) -> [L::Vector; GROUP_VECTORS] {
-        let mut values = row_values(
-            lanes,
-            W::new(self.matrix, row),
-            self.group + slot,
-            self.matrix.columns(),
-        );
+        let mut values = row_values(lanes, W::new(self.matrix, row), self.group + slot, self.matrix.columns());
         let weight = lanes.splat(self.weights[row]);
         for value in &mut values {
             *value = lanes.mul(weight, *value);

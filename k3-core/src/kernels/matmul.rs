@@ -4,9 +4,7 @@
 
 use super::lanes::{Kernel, Lanes};
 use super::matrix::{Encoding, Matrix};
-use super::order::{
-    BLOCK_LENGTH, BlockTree, GROUP_COLUMNS, GROUP_VECTORS, Group, group_sum, lane_sum,
-};
+use super::order::{BLOCK_LENGTH, BlockTree, GROUP_COLUMNS, GROUP_VECTORS, Group, group_sum, lane_sum};
 use super::output::OutputTile;
 use super::rows::{Bf16Row, F32Row, Mxfp4Row, Ones, WeightRow};
 

@@ -74,11 +74,7 @@ impl<'a> Matrix<'a> {
     #[must_use]
     pub fn mxfp4(codes: &'a [u8], scales: &'a [u8], rows: usize, columns: usize) -> Self {
         let matrix = Self::packed(Encoding::Mxfp4, codes, rows, columns);
-        assert_eq!(
-            Some(scales.len()),
-            rows.checked_mul(columns / GROUP_COLUMNS),
-            "scales of {rows}x{columns}"
-        );
+        assert_eq!(Some(scales.len()), rows.checked_mul(columns / GROUP_COLUMNS), "scales of {rows}x{columns}");
         Self { scales, ..matrix }
     }
 
@@ -96,55 +92,20 @@ impl<'a> Matrix<'a> {
     /// # Panics
     /// If `row_stride` is less than `columns` or `values` ends before the last row does.
     #[must_use]
-    pub fn from_f32_strided(
-        values: &'a [f32],
-        rows: usize,
-        columns: usize,
-        row_stride: usize,
-    ) -> Self {
-        assert!(
-            row_stride >= columns,
-            "rows of {columns} overlap at a stride of {row_stride}"
-        );
+    pub fn from_f32_strided(values: &'a [f32], rows: usize, columns: usize, row_stride: usize) -> Self {
+        assert!(row_stride >= columns, "rows of {columns} overlap at a stride of {row_stride}");
         if let Some(before_last) = rows.checked_sub(1) {
-            let needed = before_last
-                .checked_mul(row_stride)
-                .and_then(|start| start.checked_add(columns));
-            assert!(
-                needed.is_some_and(|needed| needed <= values.len()),
-                "{rows} rows at a stride of {row_stride}"
-            );
+            let needed = before_last.checked_mul(row_stride).and_then(|start| start.checked_add(columns));
+            assert!(needed.is_some_and(|needed| needed <= values.len()), "{rows} rows at a stride of {row_stride}");
         }
         let (data, row_bytes, row_stride) = (as_bytes(values), columns * 4, row_stride * 4);
-        Self {
-            encoding: Encoding::F32,
-            rows,
-            columns,
-            row_bytes,
-            row_stride,
-            data,
-            scales: &[],
-        }
+        Self { encoding: Encoding::F32, rows, columns, row_bytes, row_stride, data, scales: &[] }
     }
 
     fn packed(encoding: Encoding, data: &'a [u8], rows: usize, columns: usize) -> Self {
-        let Some(row_bytes) = encoding.row_bytes(columns) else {
-            panic!("{encoding:?} rows of {columns} columns")
-        };
-        assert_eq!(
-            Some(data.len()),
-            rows.checked_mul(row_bytes),
-            "{encoding:?} data of {rows}x{columns}"
-        );
-        Self {
-            encoding,
-            rows,
-            columns,
-            row_bytes,
-            row_stride: row_bytes,
-            data,
-            scales: &[],
-        }
+        let Some(row_bytes) = encoding.row_bytes(columns) else { panic!("{encoding:?} rows of {columns} columns") };
+        assert_eq!(Some(data.len()), rows.checked_mul(row_bytes), "{encoding:?} data of {rows}x{columns}");
+        Self { encoding, rows, columns, row_bytes, row_stride: row_bytes, data, scales: &[] }
     }
 
     /// The number of rows, the length of a product.
@@ -171,11 +132,7 @@ impl<'a> Matrix<'a> {
     /// If the range is not inside the matrix.
     #[must_use]
     pub fn slice_rows(&self, range: Range<usize>) -> Self {
-        assert!(
-            range.start <= range.end && range.end <= self.rows,
-            "rows {range:?} of {}",
-            self.rows
-        );
+        assert!(range.start <= range.end && range.end <= self.rows, "rows {range:?} of {}", self.rows);
         let groups = self.row_scale_count();
         Self {
             rows: range.len(),
@@ -191,12 +148,7 @@ impl<'a> Matrix<'a> {
     /// # Panics
     /// If there is no such row or the lengths differ.
     pub fn row_to_f32(&self, row: usize, values: &mut [f32]) {
-        assert_eq!(
-            values.len(),
-            self.columns,
-            "a row of {} columns",
-            self.columns
-        );
+        assert_eq!(values.len(), self.columns, "a row of {} columns", self.columns);
         let data = self.row_data(row);
         match self.encoding {
             Encoding::F32 => {
@@ -211,9 +163,7 @@ impl<'a> Matrix<'a> {
             }
             Encoding::Mxfp4 => {
                 let groups = values.as_chunks_mut::<GROUP_COLUMNS>().0.iter_mut();
-                for ((group, codes), scale) in
-                    groups.zip(data.chunks_exact(16)).zip(self.row_scales(row))
-                {
+                for ((group, codes), scale) in groups.zip(data.chunks_exact(16)).zip(self.row_scales(row)) {
                     let scale = E8M0[usize::from(*scale)];
                     for ([low, high], byte) in group.as_chunks_mut().0.iter_mut().zip(codes) {
                         *low = E2M1[usize::from(byte & 0xf)] * scale;
@@ -237,11 +187,7 @@ impl<'a> Matrix<'a> {
     }
 
     fn row_scale_count(&self) -> usize {
-        if self.encoding == Encoding::Mxfp4 {
-            self.columns / GROUP_COLUMNS
-        } else {
-            0
-        }
+        if self.encoding == Encoding::Mxfp4 { self.columns / GROUP_COLUMNS } else { 0 }
     }
 }
 

@@ -69,17 +69,8 @@ impl Kernels {
     /// If the shapes do not fit each other.
     pub fn matmul(&self, w: &Matrix<'_>, x: &[f32], y: &mut OutputTile<'_>) {
         assert_eq!(w.rows(), y.rows(), "rows of the matrix and of the output");
-        assert_eq!(
-            x.len(),
-            y.tokens() * w.columns(),
-            "inputs of {} tokens",
-            y.tokens()
-        );
-        self.lanes.run(Matmul {
-            weights: w,
-            inputs: x,
-            output: y,
-        });
+        assert_eq!(x.len(), y.tokens() * w.columns(), "inputs of {} tokens", y.tokens());
+        self.lanes.run(Matmul { weights: w, inputs: x, output: y });
     }
 
     /// `out[v, c] = Σ_r weights[v, r]·w[r, c]`, with out `[vectors, columns]` and weights `[vectors, stride]`, of which
@@ -89,29 +80,11 @@ impl Kernels {
     /// If the shapes do not fit each other.
     pub fn column_sums(&self, w: &Matrix<'_>, weights: &[f32], out: &mut [f32]) {
         let vectors = out.len().checked_div(w.columns()).unwrap_or(0);
-        assert_eq!(
-            vectors * w.columns(),
-            out.len(),
-            "an output of {} columns",
-            w.columns()
-        );
+        assert_eq!(vectors * w.columns(), out.len(), "an output of {} columns", w.columns());
         let weight_stride = weights.len().checked_div(vectors).unwrap_or(0);
-        assert_eq!(
-            vectors * weight_stride,
-            weights.len(),
-            "weights of {vectors} vectors"
-        );
-        assert!(
-            vectors == 0 || weight_stride >= w.rows(),
-            "{weight_stride} weights for {} rows",
-            w.rows()
-        );
-        self.lanes.run(ColumnSums {
-            matrix: w,
-            weights,
-            weight_stride,
-            out,
-        });
+        assert_eq!(vectors * weight_stride, weights.len(), "weights of {vectors} vectors");
+        assert!(vectors == 0 || weight_stride >= w.rows(), "{weight_stride} weights for {} rows", w.rows());
+        self.lanes.run(ColumnSums { matrix: w, weights, weight_stride, out });
     }
 
     /// The first pass of delta attention over the state S `[keys, values]` of one head:
@@ -121,16 +94,8 @@ impl Kernels {
     /// If the shapes do not fit each other.
     pub fn decay_and_read(&self, state: &mut [f32], decay: &[f32], key: &[f32], out: &mut [f32]) {
         assert_eq!(decay.len(), key.len(), "keys");
-        assert_eq!(
-            state.len(),
-            key.len() * out.len(),
-            "a state of keys x values"
-        );
-        self.lanes.run(AdvanceAndRead {
-            pass: Decay { decay, key },
-            state,
-            out,
-        });
+        assert_eq!(state.len(), key.len() * out.len(), "a state of keys x values");
+        self.lanes.run(AdvanceAndRead { pass: Decay { decay, key }, state, out });
     }
 
     /// The second pass of delta attention over the state S `[keys, values]` of one head:
@@ -141,15 +106,7 @@ impl Kernels {
     pub fn update_and_read(&self, state: &mut [f32], update: StateUpdate<'_>, out: &mut [f32]) {
         assert_eq!(update.key.len(), update.query.len(), "keys");
         assert_eq!(update.delta.len(), out.len(), "values");
-        assert_eq!(
-            state.len(),
-            update.key.len() * out.len(),
-            "a state of keys x values"
-        );
-        self.lanes.run(AdvanceAndRead {
-            pass: update,
-            state,
-            out,
-        });
+        assert_eq!(state.len(), update.key.len() * out.len(), "a state of keys x values");
+        self.lanes.run(AdvanceAndRead { pass: update, state, out });
     }
 }

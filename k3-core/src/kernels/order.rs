@@ -57,14 +57,8 @@ pub(super) fn group_sum<L: Lanes>(
     weights: &[L::Vector; GROUP_VECTORS],
     inputs: &[L::Vector; GROUP_VECTORS],
 ) -> L::Vector {
-    let even = lanes.add(
-        lanes.mul(weights[0], inputs[0]),
-        lanes.mul(weights[2], inputs[2]),
-    );
-    let odd = lanes.add(
-        lanes.mul(weights[1], inputs[1]),
-        lanes.mul(weights[3], inputs[3]),
-    );
+    let even = lanes.add(lanes.mul(weights[0], inputs[0]), lanes.mul(weights[2], inputs[2]));
+    let odd = lanes.add(lanes.mul(weights[1], inputs[1]), lanes.mul(weights[3], inputs[3]));
     lanes.add(even, odd)
 }
 
@@ -91,11 +85,7 @@ impl<L: Lanes, const A: usize, const B: usize> BlockTree<L, A, B> {
     /// A tree of no blocks.
     #[inline(always)]
     pub(super) fn new(lanes: L) -> Self {
-        Self {
-            lanes,
-            held: [const { MaybeUninit::uninit() }; LEVELS],
-            blocks: 0,
-        }
+        Self { lanes, held: [const { MaybeUninit::uninit() }; LEVELS], blocks: 0 }
     }
 
     /// Adds the next block.

@@ -33,19 +33,8 @@ impl<'a> OutputTile<'a> {
     #[must_use]
     pub fn new(data: &'a mut [f32], token_stride: usize) -> Self {
         let tokens = data.len().checked_div(token_stride).unwrap_or(0);
-        assert_eq!(
-            tokens * token_stride,
-            data.len(),
-            "an output of {token_stride} per token"
-        );
-        Self {
-            data: data.as_mut_ptr(),
-            tokens,
-            token_stride,
-            first_row: 0,
-            rows: token_stride,
-            borrowed: PhantomData,
-        }
+        assert_eq!(tokens * token_stride, data.len(), "an output of {token_stride} per token");
+        Self { data: data.as_mut_ptr(), tokens, token_stride, first_row: 0, rows: token_stride, borrowed: PhantomData }
     }
 
     /// The part of this tile for the given rows, counted from its own first row.
@@ -66,17 +55,8 @@ impl<'a> OutputTile<'a> {
     /// # Panics
     /// If the range is not inside the tile.
     pub(super) unsafe fn rows_aliased(&self, range: Range<usize>) -> OutputTile<'_> {
-        assert!(
-            range.start <= range.end && range.end <= self.rows,
-            "rows {range:?} of {}",
-            self.rows
-        );
-        OutputTile {
-            first_row: self.first_row + range.start,
-            rows: range.len(),
-            borrowed: PhantomData,
-            ..*self
-        }
+        assert!(range.start <= range.end && range.end <= self.rows, "rows {range:?} of {}", self.rows);
+        OutputTile { first_row: self.first_row + range.start, rows: range.len(), borrowed: PhantomData, ..*self }
     }
 
     /// The number of rows of the matrix, the elements of each token.
@@ -97,17 +77,8 @@ impl<'a> OutputTile<'a> {
     /// If it is not inside the tile.
     #[inline(always)]
     pub fn set(&mut self, token: usize, row: usize, value: f32) {
-        assert!(
-            token < self.tokens && row < self.rows,
-            "[{token}, {row}] of [{}, {}]",
-            self.tokens,
-            self.rows
-        );
+        assert!(token < self.tokens && row < self.rows, "[{token}, {row}] of [{}, {}]", self.tokens, self.rows);
         // SAFETY: by invariants 1 and 2 the element is inside the allocation, by 3 it is ours.
-        unsafe {
-            self.data
-                .add(token * self.token_stride + self.first_row + row)
-                .write(value)
-        }
+        unsafe { self.data.add(token * self.token_stride + self.first_row + row).write(value) }
     }
 }

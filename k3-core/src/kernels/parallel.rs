@@ -11,13 +11,7 @@ use crate::host::{Workers, piece};
 ///
 /// # Panics
 /// As [`Kernels::matmul`].
-pub fn matmul_parallel(
-    kernels: &Kernels,
-    workers: &dyn Workers,
-    w: &Matrix<'_>,
-    x: &[f32],
-    y: OutputTile<'_>,
-) {
+pub fn matmul_parallel(kernels: &Kernels, workers: &dyn Workers, w: &Matrix<'_>, x: &[f32], y: OutputTile<'_>) {
     assert_eq!(w.rows(), y.rows(), "rows of the matrix and of the output");
     let pieces = workers.threads();
     workers.run(pieces, &|index| {

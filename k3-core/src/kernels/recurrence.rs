@@ -116,19 +116,10 @@ impl<P: StatePass> AdvanceAndRead<'_, P> {
     fn tile<L: Lanes, const N: usize>(&mut self, lanes: L, group: usize) {
         let values = self.out.len();
         let keys = self.state.len() / values;
-        let mut terms = StateTerms {
-            pass: self.pass,
-            state: &mut *self.state,
-            values,
-            group,
-        };
+        let mut terms = StateTerms { pass: self.pass, state: &mut *self.state, values, group };
         let sums: [_; N] = sum_rows(lanes, keys, &mut terms);
         for (slot, sums) in sums.into_iter().enumerate() {
-            store_columns(
-                lanes,
-                sums,
-                &mut self.out[group_columns(group + slot, values)],
-            );
+            store_columns(lanes, sums, &mut self.out[group_columns(group + slot, values)]);
         }
     }
 }
@@ -145,9 +136,7 @@ impl<P: StatePass> RowTerms for StateTerms<'_, P> {
     fn terms<L: Lanes>(&mut self, lanes: L, row: usize, slot: usize) -> [L::Vector; GROUP_VECTORS] {
         let columns = group_columns(self.group + slot, self.values);
         let state = &mut self.state[row * self.values..][columns.clone()];
-        let mut terms = self
-            .pass
-            .advance(lanes, row, columns, load_columns(lanes, state));
+        let mut terms = self.pass.advance(lanes, row, columns, load_columns(lanes, state));
         store_columns(lanes, terms, state);
         let weight = lanes.splat(self.pass.weight(row));
         for term in &mut terms {

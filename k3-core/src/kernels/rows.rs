@@ -35,31 +35,19 @@ impl<'a> WeightRow<'a> for F32Row<'a> {
     fn new(matrix: &Matrix<'a>, row: usize) -> Self {
         let data = matrix.row_data(row);
         let whole = data.len() / size_of::<Group>() * size_of::<Group>();
-        Self {
-            groups: data[..whole].as_chunks().0.as_chunks().0,
-            tail: &data[whole..],
-        }
+        Self { groups: data[..whole].as_chunks().0.as_chunks().0, tail: &data[whole..] }
     }
 
     #[inline(always)]
     fn group<L: Lanes>(self, lanes: L, group: usize) -> [L::Vector; GROUP_VECTORS] {
         let [a, b, c, d] = &self.groups[group];
-        [
-            lanes.load_bytes(a),
-            lanes.load_bytes(b),
-            lanes.load_bytes(c),
-            lanes.load_bytes(d),
-        ]
+        [lanes.load_bytes(a), lanes.load_bytes(b), lanes.load_bytes(c), lanes.load_bytes(d)]
     }
 
     #[inline(always)]
     fn tail(self) -> Group {
         let mut group = Group::default();
-        for (value, bytes) in group
-            .as_flattened_mut()
-            .iter_mut()
-            .zip(self.tail.as_chunks().0)
-        {
+        for (value, bytes) in group.as_flattened_mut().iter_mut().zip(self.tail.as_chunks().0) {
             *value = f32::from_le_bytes(*bytes);
         }
         group
@@ -78,31 +66,19 @@ impl<'a> WeightRow<'a> for Bf16Row<'a> {
     fn new(matrix: &Matrix<'a>, row: usize) -> Self {
         let data = matrix.row_data(row);
         let whole = data.len() / (2 * GROUP_COLUMNS) * (2 * GROUP_COLUMNS);
-        Self {
-            groups: data[..whole].as_chunks().0.as_chunks().0,
-            tail: &data[whole..],
-        }
+        Self { groups: data[..whole].as_chunks().0.as_chunks().0, tail: &data[whole..] }
     }
 
     #[inline(always)]
     fn group<L: Lanes>(self, lanes: L, group: usize) -> [L::Vector; GROUP_VECTORS] {
         let [a, b, c, d] = &self.groups[group];
-        [
-            lanes.load_bf16(a),
-            lanes.load_bf16(b),
-            lanes.load_bf16(c),
-            lanes.load_bf16(d),
-        ]
+        [lanes.load_bf16(a), lanes.load_bf16(b), lanes.load_bf16(c), lanes.load_bf16(d)]
     }
 
     #[inline(always)]
     fn tail(self) -> Group {
         let mut group = Group::default();
-        for (value, bytes) in group
-            .as_flattened_mut()
-            .iter_mut()
-            .zip(self.tail.as_chunks().0)
-        {
+        for (value, bytes) in group.as_flattened_mut().iter_mut().zip(self.tail.as_chunks().0) {
             *value = f32::from_bits(u32::from(u16::from_le_bytes(*bytes)) << 16);
         }
         group
@@ -119,10 +95,7 @@ pub(super) struct Mxfp4Row<'a> {
 impl<'a> WeightRow<'a> for Mxfp4Row<'a> {
     #[inline(always)]
     fn new(matrix: &Matrix<'a>, row: usize) -> Self {
-        Self {
-            groups: matrix.row_data(row).as_chunks().0,
-            scales: matrix.row_scales(row),
-        }
+        Self { groups: matrix.row_data(row).as_chunks().0, scales: matrix.row_scales(row) }
     }
 
     #[inline(always)]

@@ -66,7 +66,8 @@ impl Compute<'_> {
         self.source.matrix(id, 1, &mut |first_row, rows| {
             let positions = x.len() / rows.columns();
             let stride = y.len() / positions;
-            let tile = OutputTile::new(y, stride, first_row..first_row + rows.rows());
+            let mut whole = OutputTile::new(y, stride);
+            let tile = whole.rows_mut(first_row..first_row + rows.rows());
             matmul_parallel(self.kernels, self.workers, &rows, x, tile);
             Ok(())
         })

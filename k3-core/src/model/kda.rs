@@ -95,11 +95,8 @@ impl Kda<'_> {
         let KdaConfig { heads, head_dim, .. } = *self.config;
         let channels = self.config.channels();
         let query_scale = 1.0 / math::sqrt(head_dim as f32);
-        let streams = [
-            (LayerTensor::Query, Some(query_scale)),
-            (LayerTensor::Key, Some(1.0)),
-            (LayerTensor::Value, None),
-        ];
+        let streams =
+            [(LayerTensor::Query, Some(query_scale)), (LayerTensor::Key, Some(1.0)), (LayerTensor::Value, None)];
         for (stream, (tensor, norm_scale)) in streams.into_iter().enumerate() {
             let projected = &mut scratch.projected[stream][..positions * channels];
             self.compute.linear(self.id(tensor), x, projected)?;
@@ -153,7 +150,7 @@ impl Kda<'_> {
                 for (delta, &value) in delta.iter_mut().zip(&value[channels.clone()]) {
                     *delta = beta[index] * (value - *delta);
                 }
-                kernels.update_and_read(state, &StateUpdate { key, delta, query: &query[channels] }, read);
+                kernels.update_and_read(state, StateUpdate { key, delta, query: &query[channels] }, read);
             }
         });
     }

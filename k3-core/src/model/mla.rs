@@ -166,7 +166,7 @@ impl Mla<'_> {
             let queries = &absorbed[index * group * width..][..group * width];
             let scores = &mut scores[..group * seen];
             let rows = Matrix::from_f32(&cache[..seen * width], seen, width);
-            kernels.matmul(&rows, queries, &mut OutputTile::new(scores, seen, 0..seen));
+            kernels.matmul(&rows, queries, &mut OutputTile::new(scores, seen));
             for scores in scores.chunks_exact_mut(seen) {
                 softmax(kernels, scores, scale);
             }
@@ -191,7 +191,7 @@ impl Mla<'_> {
                 let first = (head - first_head) * (nope_dim + value_dim) + nope_dim;
                 let values = rows.slice_rows(first..first + value_dim);
                 let attended = &attended[index * latent..][..latent];
-                self.compute.kernels.matmul(&values, attended, &mut OutputTile::new(value, value_dim, 0..value_dim));
+                self.compute.kernels.matmul(&values, attended, &mut OutputTile::new(value, value_dim));
             });
         })
     }

@@ -152,12 +152,7 @@ impl Moe<'_> {
         self.compute.linear(self.id(LayerTensor::Router), x, scores)?;
         let chosen = routes.ids.chunks_exact_mut(top_k).zip(routes.weights.chunks_exact_mut(top_k));
         for (logits, (ids, weights)) in scores.chunks_exact_mut(experts).zip(chosen) {
-            Choice { ids, weights }.choose(
-                self.compute.kernels,
-                &self.config.moe,
-                logits,
-                &self.vectors.router_bias,
-            );
+            Choice { ids, weights }.choose(self.compute.kernels, &self.config.moe, logits, &self.vectors.router_bias);
         }
         routes.group(positions * top_k);
         if let Some(observer) = self.compute.observer {
@@ -198,7 +193,7 @@ impl Moe<'_> {
 
     fn product(&self, matrix: &Matrix<'_>, x: &[f32], y: &mut [f32]) {
         let rows = matrix.rows();
-        matmul_parallel(self.compute.kernels, self.compute.workers, matrix, x, OutputTile::new(y, rows, 0..rows));
+        matmul_parallel(self.compute.kernels, self.compute.workers, matrix, x, OutputTile::new(y, rows));
     }
 
     /// `r = rms(Σ weight · output)`, one norm on the sum.

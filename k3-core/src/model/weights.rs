@@ -161,11 +161,7 @@ impl Reader<'_> {
     fn moe(&self, layer: usize) -> Result<MoeVectors> {
         let moe = &self.config.moe;
         let vector = |tensor, length| self.vector(TensorId::Layer(layer, tensor), length);
-        let latent_norm =
-            if moe.latent_norm { vector(LayerTensor::LatentNorm, moe.latent)? } else { Vec::new() };
-        Ok(MoeVectors {
-            router_bias: vector(LayerTensor::RouterBias, moe.experts)?,
-            latent_norm,
-        })
+        let latent_norm = if moe.latent_norm { vector(LayerTensor::LatentNorm, moe.latent)? } else { Vec::new() };
+        Ok(MoeVectors { router_bias: vector(LayerTensor::RouterBias, moe.experts)?, latent_norm })
     }
 }

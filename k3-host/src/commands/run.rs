@@ -23,8 +23,8 @@ pub struct RunArgs {
     #[arg(long, value_name = "IDS", value_delimiter = ',', required = true)]
     pub ids: Vec<u32>,
     /// How many ids to generate
-    #[arg(long, value_name = "N", default_value_t = 20)]
-    pub gen: u32,
+    #[arg(long = "gen", value_name = "N", default_value_t = 20)]
+    pub generate: u32,
     /// End after this id was generated; may be given more than once
     #[arg(long = "stop-id", value_name = "ID")]
     pub stop_ids: Vec<u32>,
@@ -80,19 +80,19 @@ fn check_ids(args: &RunArgs, vocabulary: usize) -> Outcome {
 /// Feeds the prompt and then each generated id. The last one is not fed, since nothing follows it.
 fn generate(engine: &Engine, args: &RunArgs, mut dump: Option<&mut LogitDump>) -> Outcome<Vec<Step>> {
     let wanted = if dump.is_some() { WantedLogits::All } else { WantedLogits::Last };
-    let capacity = args.ids.len() + args.r#gen.saturating_sub(1) as usize;
+    let capacity = args.ids.len() + args.generate.saturating_sub(1) as usize;
     let mut sequence = Sequence::new(engine.model(), engine.compute(), engine.sizes(capacity, wanted));
     let mut fed = args.ids.clone();
     let mut steps = Vec::new();
     loop {
         let started = Instant::now();
         let logits = next_logits(&mut sequence, &fed, args.full_recompute, dump.as_deref_mut())?;
-        if steps.len() == args.r#gen as usize {
+        if steps.len() == args.generate as usize {
             return Ok(steps);
         }
         let id = arg_max(&logits) as u32;
         steps.push(Step { id, seconds: started.elapsed().as_secs_f64(), logits_hash: logits_hash(&logits) });
-        if steps.len() == args.r#gen as usize || args.stop_ids.contains(&id) {
+        if steps.len() == args.generate as usize || args.stop_ids.contains(&id) {
             return Ok(steps);
         }
         fed.push(id);
