@@ -1,9 +1,11 @@
 //! The parts of the `k3-host` program: what the core needs of a machine, and the commands.
 
 pub mod args;
+pub mod checkpoint;
 pub mod commands;
 pub mod engine;
 pub mod failure;
+pub mod oracle;
 pub mod replace;
 pub mod report;
 pub mod sequence;
