@@ -21,22 +21,37 @@ pub(super) struct Fields<'a> {
 impl<'a> Fields<'a> {
     /// The fields of an object at the top level, or at `path`, which ends in a point.
     pub(super) fn new(object: &'a Object, path: &str, faults: &'a RefCell<Vec<String>>) -> Self {
-        Self { object, outer: None, path: path.into(), faults }
+        Self {
+            object,
+            outer: None,
+            path: path.into(),
+            faults,
+        }
     }
 
     /// The fields of the object that is the field `name` of this one.
     pub(super) fn inside(&self, name: &str, object: &'a Object) -> Self {
-        Self { object, outer: None, path: format!("{}{name}.", self.path), faults: self.faults }
+        Self {
+            object,
+            outer: None,
+            path: format!("{}{name}.", self.path),
+            faults: self.faults,
+        }
     }
 
     /// The same fields, each of which `outer` may repeat but not contradict.
     pub(super) fn within(self, outer: &'a Object) -> Self {
-        Self { outer: Some(outer), ..self }
+        Self {
+            outer: Some(outer),
+            ..self
+        }
     }
 
     /// Notes what is wrong with the field `name`.
     pub(super) fn fault(&self, name: &str, reason: impl Display) {
-        self.faults.borrow_mut().push(format!("{}{name}: {reason}", self.path));
+        self.faults
+            .borrow_mut()
+            .push(format!("{}{name}: {reason}", self.path));
     }
 
     /// The value in this object alone, if the key exists at all.
@@ -47,8 +62,17 @@ impl<'a> Fields<'a> {
     /// The value at the outer level and in this object, where given, each with the fields of its level.
     pub(super) fn levels(&self, name: &str) -> Vec<(Self, &'a Json)> {
         let outer = self.outer.map(|outer| Self::new(outer, "", self.faults));
-        let own = Self { object: self.object, outer: None, path: self.path.clone(), faults: self.faults };
-        outer.into_iter().chain([own]).filter_map(|level| level.own(name).map(|value| (level, value))).collect()
+        let own = Self {
+            object: self.object,
+            outer: None,
+            path: self.path.clone(),
+            faults: self.faults,
+        };
+        outer
+            .into_iter()
+            .chain([own])
+            .filter_map(|level| level.own(name).map(|value| (level, value)))
+            .collect()
     }
 
     /// The value, if the key exists at all.
@@ -57,7 +81,10 @@ impl<'a> Fields<'a> {
         if let (Some(value), Some(repeated)) = (value, self.outer.and_then(|outer| outer.get(name)))
             && value != repeated
         {
-            self.fault(name, "differs from the field of the same name at the top level");
+            self.fault(
+                name,
+                "differs from the field of the same name at the top level",
+            );
         }
         value
     }
@@ -84,7 +111,10 @@ impl<'a> Fields<'a> {
                 None
             }
             Json::Integer(value) if *value > limit.into() => {
-                self.fault(name, format_args!("{value} is above {limit}, the most that is believed"));
+                self.fault(
+                    name,
+                    format_args!("{value} is above {limit}, the most that is believed"),
+                );
                 None
             }
             Json::Integer(value) => u32::try_from(*value).ok(),
@@ -100,17 +130,26 @@ impl<'a> Fields<'a> {
     /// A number that is finite in single precision, and not zero.
     fn single(&self, name: &str, value: &Json) -> Option<f32> {
         let number = match value {
-            #[allow(clippy::cast_precision_loss, reason = "a number that is not exact in a double is rounded like any other")]
+            #[allow(
+                clippy::cast_precision_loss,
+                reason = "a number that is not exact in a double is rounded like any other"
+            )]
             Json::Integer(value) => *value as f64,
             Json::Float(value) => *value,
             other => return self.mistyped(name, other, "a number"),
         };
-        #[allow(clippy::cast_possible_truncation, reason = "rounding to the nearest single is what is wanted; checked below")]
+        #[allow(
+            clippy::cast_possible_truncation,
+            reason = "rounding to the nearest single is what is wanted; checked below"
+        )]
         let single = number as f32;
         if single.is_finite() && single != 0.0 {
             return Some(single);
         }
-        self.fault(name, format_args!("{number:e} is zero or not finite in single precision"));
+        self.fault(
+            name,
+            format_args!("{number:e} is zero or not finite in single precision"),
+        );
         None
     }
 
@@ -186,7 +225,10 @@ impl<'a> Fields<'a> {
 
     fn require(&self, name: &str, value: &Json, supported: &Json) {
         if value != supported {
-            self.fault(name, format_args!("{value} is not supported, only {supported}"));
+            self.fault(
+                name,
+                format_args!("{value} is not supported, only {supported}"),
+            );
         }
     }
 }

@@ -8,7 +8,11 @@ use super::{Attention, Config, FeedForward};
 use crate::Error;
 
 fn fixture(model: &str) -> Vec<u8> {
-    fs::read(format!("{}/../fixtures/oracle/{model}/config.json", env!("CARGO_MANIFEST_DIR"))).unwrap()
+    fs::read(format!(
+        "{}/../fixtures/oracle/{model}/config.json",
+        env!("CARGO_MANIFEST_DIR")
+    ))
+    .unwrap()
 }
 
 /// Oracle model `a` with the text fields of `changes` set, or removed where null.
@@ -55,11 +59,13 @@ fn the_oracle_config_is_read() {
     assert_eq!(config.vocabulary, 211);
     assert_eq!(config.layers.len(), 11);
     assert_eq!(config.rms_norm_eps.to_bits(), 3e-5_f32.to_bits());
-    let mla: Vec<usize> =
-        (0..11).filter(|&layer| config.layers[layer].attention == Attention::Mla).collect();
+    let mla: Vec<usize> = (0..11)
+        .filter(|&layer| config.layers[layer].attention == Attention::Mla)
+        .collect();
     assert_eq!(mla, [3, 7, 9, 10]);
-    let dense: Vec<usize> =
-        (0..11).filter(|&layer| config.layers[layer].feed_forward == FeedForward::Dense).collect();
+    let dense: Vec<usize> = (0..11)
+        .filter(|&layer| config.layers[layer].feed_forward == FeedForward::Dense)
+        .collect();
     assert_eq!(dense, [0, 1]);
     assert_eq!(config.end_ids, [2]);
     assert_eq!(config.moe.shared_width, 480);
@@ -67,7 +73,9 @@ fn the_oracle_config_is_read() {
 
 #[test]
 fn all_faults_are_told_at_once() {
-    let found = text_faults(&json!({ "hidden_size": REMOVED, "num_experts_per_token": 17, "rms_norm_eps": "1e-5" }));
+    let found = text_faults(
+        &json!({ "hidden_size": REMOVED, "num_experts_per_token": 17, "rms_norm_eps": "1e-5" }),
+    );
     assert_eq!(
         found,
         [
