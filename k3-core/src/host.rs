@@ -1,9 +1,13 @@
 //! What the outside implements: positioned reads and row-parallel work. To port k3, implement these.
 
-use core::marker::PhantomData;
+use alloc::format;
+use alloc::string::ToString;
+use alloc::vec;
 use core::ops::Range;
 
-use crate::Result;
+use serde::de::DeserializeSeed;
+
+use crate::{Error, Result};
 
 /// A file, or a part of one, that can be read at any position.
 ///
@@ -60,69 +64,36 @@ pub fn piece(total: usize, granule: usize, index: usize, pieces: usize) -> Range
     border(index)..border(index + 1)
 }
 
-/// A slice that is worked on in chunks of equal length; the last may be shorter.
-pub struct Chunks<'a> {
-    /// The whole.
-    pub data: &'a mut [f32],
-    /// Numbers in a chunk, at least 1.
-    pub length: usize,
-}
+/// The folder that holds a checkpoint.
+pub trait Directory {
+    /// A file that has been opened.
+    type File: Storage;
 
-/// Calls `work` once for each chunk number, on the workers, with that chunk of every buffer.
-///
-/// All buffers have equally many chunks. Each call also gets room for intermediate values: an equal share of `scratch`
-/// for each thread, with whatever an earlier call left in it.
-pub fn for_each_chunk<const N: usize>(
-    workers: &dyn Workers,
-    buffers: [Chunks<'_>; N],
-    scratch: &mut [f32],
-    work: &(dyn Fn(usize, [&mut [f32]; N], &mut [f32]) + Sync),
-) {
-    let count = buffers[0].data.len().div_ceil(buffers[0].length);
-    for buffer in &buffers {
-        assert_eq!(buffer.data.len().div_ceil(buffer.length), count, "all buffers have equally many chunks");
-    }
-    let buffers = buffers.map(|buffer| (DisjointParts::new(buffer.data), buffer.length));
-    let pieces = workers.threads().min(count);
-    let share = scratch.len() / pieces.max(1);
-    let scratch = DisjointParts::new(scratch);
-    workers.run(pieces, &|index| {
-        // SAFETY: `run` calls each index once, and the shares of different indices do not overlap.
-        let scratch = unsafe { scratch.part(index * share..(index + 1) * share) };
-        for number in piece(count, 1, index, pieces) {
-            let chunks = core::array::from_fn(|buffer| {
-                let (data, length) = &buffers[buffer];
-                // SAFETY: each chunk number belongs to one piece only, and different chunks do not overlap.
-                unsafe { data.part(number * length..((number + 1) * length).min(data.length)) }
-            });
-            work(number, chunks, scratch);
-        }
-    });
-}
-
-/// A slice of which threads take parts that do not overlap.
-pub(crate) struct DisjointParts<'a> {
-    start: *mut f32,
-    length: usize,
-    borrow: PhantomData<&'a mut [f32]>,
-}
-
-// SAFETY: it is used as the unique borrow that it was made from, cut in parts; `f32` can be sent between threads.
-unsafe impl Sync for DisjointParts<'_> {}
-
-impl<'a> DisjointParts<'a> {
-    pub(crate) fn new(data: &'a mut [f32]) -> Self {
-        Self { start: data.as_mut_ptr(), length: data.len(), borrow: PhantomData }
-    }
-
-    /// A part of the slice.
+    /// Opens the file `name`, which is a bare file name; `None` if there is no such file.
     ///
-    /// # Safety
-    /// Parts that are alive at the same time must not overlap.
-    #[allow(clippy::mut_from_ref, reason = "the caller guarantees that the parts are disjoint")]
-    pub(crate) unsafe fn part(&self, range: Range<usize>) -> &mut [f32] {
-        assert!(range.start <= range.end && range.end <= self.length, "a part lies inside the slice");
-        // SAFETY: in bounds by the assertion, unique by the caller's promise, alive as long as the borrow.
-        unsafe { core::slice::from_raw_parts_mut(self.start.add(range.start), range.len()) }
+    /// # Errors
+    /// [`crate::Error::Read`] if it is there but cannot be opened.
+    fn open(&self, name: &str) -> Result<Option<Self::File>>;
+
+    /// Feeds the JSON text of `file`, which was opened as `name`, to `seed`. The text may be tens of megabytes; a host
+    /// with a buffered reader should replace this default, which holds all of it in memory at once.
+    ///
+    /// # Errors
+    /// [`crate::Error::Checkpoint`] if the text is not JSON or `seed` refuses it; [`crate::Error::Read`].
+    fn read_json<T, S>(&self, name: &str, file: &Self::File, seed: S) -> Result<T>
+    where
+        S: for<'de> DeserializeSeed<'de, Value = T>,
+    {
+        let refuse = |reason| Error::Checkpoint { file: name.to_string(), reason };
+        let length = usize::try_from(file.len()).ok().filter(|length| *length <= MOST_JSON_BYTES);
+        let length = length.ok_or_else(|| refuse(format!("{} bytes of JSON are more than is believed", file.len())))?;
+        let mut text = vec![0; length];
+        file.read_exact_at(0, &mut text)?;
+        let mut input = serde_json::Deserializer::from_slice(&text);
+        let value = seed.deserialize(&mut input).and_then(|value| input.end().map(|()| value));
+        value.map_err(|error| refuse(error.to_string()))
     }
 }
+
+/// The longest JSON file that is believed; the index of the released checkpoint has 59,764,096 bytes.
+const MOST_JSON_BYTES: usize = 1 << 28;

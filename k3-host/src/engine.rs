@@ -31,8 +31,10 @@ impl Engine {
     /// # Errors
     /// A refusal if the config, a file or an argument cannot be trusted.
     pub fn open(folder: &Path, args: &EngineArgs) -> Outcome<Self> {
-        let config = read_config(folder, args)?;
-        let source = checkpoint::open(folder, &config)?;
+        let mut config = read_config(folder, args)?;
+        let layers = layer_count(&config, args)?;
+        let source = checkpoint::open(folder, &config, layers)?;
+        config.layers.truncate(layers);
         Self::new(config, source, args)
     }
 
@@ -83,23 +85,26 @@ impl Engine {
     }
 }
 
-/// The configuration that the arguments name, cut to the layers that they ask for.
+/// The configuration that the arguments name.
 ///
 /// # Errors
 /// A refusal naming the file and every field at fault.
 pub fn read_config(folder: &Path, args: &EngineArgs) -> Outcome<Config> {
     let path = args.config.clone().unwrap_or_else(|| folder.join("config.json"));
     let bytes = std::fs::read(&path).with_context(|| format!("cannot read {}", path.display()))?;
-    let mut config =
-        Config::from_json(&bytes).map_err(|error| Failure::refused(format!("{}: {error}", path.display())))?;
-    if let Some(count) = args.layers {
-        let all = config.layers.len();
-        if count as usize > all {
-            return Err(Failure::refused(format!("--layers {count}: the model has {all} layers")));
+    Config::from_json(&bytes).map_err(|error| Failure::refused(format!("{}: {error}", path.display())))
+}
+
+/// How many layers to use: those that the arguments ask for.
+fn layer_count(config: &Config, args: &EngineArgs) -> Outcome<usize> {
+    let all = config.layers.len();
+    match args.layers {
+        Some(count) if count as usize > all => {
+            Err(Failure::refused(format!("--layers {count}: the model has {all} layers")))
         }
-        config.layers.truncate(count as usize);
+        Some(count) => Ok(count as usize),
+        None => Ok(all),
     }
-    Ok(config)
 }
 
 fn kernels(name: Option<&str>) -> Outcome<Kernels> {

@@ -31,6 +31,12 @@ impl FileStorage {
         Ok(Self { file, name: path.display().to_string(), length: metadata.len() })
     }
 
+    /// The path it was opened by.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
     /// The open file.
     #[must_use]
     pub fn file(&self) -> &File {

@@ -16,7 +16,9 @@ pub(super) fn read(text: &Fields<'_>, linear: Option<&Fields<'_>>, limit: u32) -
     let linear = linear?;
     let lists = [("kda_layers", Attention::Kda), ("full_attn_layers", Attention::Mla)]
         .map(|(name, attention)| linear.list(name).map(|numbers| (name, numbers, attention)));
-    let [Some(kda), Some(mla)] = lists else { return None };
+    let [Some(kda), Some(mla)] = lists else {
+        return None;
+    };
     let attention = share_out(linear, count?, [kda, mla])?;
     let (first_moe, frequency) = (first_moe? as usize, frequency?);
     let kind = |(layer, attention)| {

@@ -41,7 +41,9 @@ impl Config {
             return Err(refuse("is too long to be a config"));
         }
         let tree = Json::parse(bytes).map_err(|fault| refuse(&fault))?;
-        let Json::Object(top) = &tree else { return Err(refuse("is not an object")) };
+        let Json::Object(top) = &tree else {
+            return Err(refuse("is not an object"));
+        };
         let faults = RefCell::new(Vec::new());
         let config = match top.get("text_config") {
             None => read(&Fields::new(top, "", &faults)),

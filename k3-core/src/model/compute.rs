@@ -1,9 +1,10 @@
 //! What a forward pass computes with: kernels, workers, weights, and a place to watch from.
 
+use super::chunks::{Chunks, for_each_chunk};
 use super::source::WeightSource;
 use crate::Result;
 use crate::checkpoint::names::TensorId;
-use crate::host::{Chunks, Workers, for_each_chunk};
+use crate::host::Workers;
 use crate::kernels::{Kernels, OutputTile, matmul_parallel};
 
 /// The means of a forward pass. None of them can change a result.

@@ -7,13 +7,13 @@
 use alloc::vec;
 use alloc::vec::Vec;
 
+use super::chunks::{Chunks, for_each_chunk};
 use super::compute::Compute;
 use super::state::KdaState;
 use super::weights::KdaVectors;
 use crate::Result;
 use crate::checkpoint::names::{LayerTensor, TensorId};
 use crate::config::KdaConfig;
-use crate::host::{Chunks, for_each_chunk};
 use crate::kernels::{StateUpdate, math};
 use crate::ops::activation::sigmoid_gate;
 use crate::ops::conv::{Window, shift_history};

@@ -8,13 +8,13 @@
 use alloc::vec;
 use alloc::vec::Vec;
 
+use super::chunks::{Chunks, for_each_chunk};
 use super::compute::Compute;
 use super::state::MlaState;
 use super::weights::MlaVectors;
 use crate::Result;
 use crate::checkpoint::names::{LayerTensor, TensorId};
 use crate::config::MlaConfig;
-use crate::host::{Chunks, for_each_chunk};
 use crate::kernels::{Matrix, OutputTile, math};
 use crate::ops::activation::sigmoid_gate;
 use crate::ops::norm::rms_norm;

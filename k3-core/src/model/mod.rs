@@ -1,5 +1,6 @@
 //! The model: from token ids to logits.
 
+mod chunks;
 pub mod compute;
 mod kda;
 mod layer;

@@ -3,9 +3,9 @@
 use alloc::vec;
 use alloc::vec::Vec;
 
+use super::chunks::{Chunks, for_each_chunk};
 use super::compute::Compute;
 use crate::config::Config;
-use crate::host::{Chunks, for_each_chunk};
 use crate::ops::attn_residual::ResidualMix;
 
 /// Per position, the sources that a sublayer's input is mixed from: first what was saved at block boundaries, then the
