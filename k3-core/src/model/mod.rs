@@ -7,6 +7,7 @@ mod layer;
 mod mla;
 mod mlp;
 mod moe;
+mod positions;
 mod residual;
 pub mod scratch;
 pub mod source;
@@ -15,7 +16,7 @@ pub mod weights;
 
 use self::compute::{Compute, Point};
 use self::layer::Layer;
-use self::mla::Span;
+use self::positions::Span;
 use self::scratch::{Scratch, WantedLogits};
 use self::source::WeightSource;
 use self::state::State;
