@@ -64,6 +64,18 @@ impl State {
         self.capacity
     }
 
+    /// How many values the state of a layer holds after `positions` positions.
+    pub(crate) fn layer_values(config: &Config, attention: Attention, positions: usize) -> u64 {
+        let (fixed, per_position) = match attention {
+            Attention::Kda => {
+                let channels = config.kda.channels();
+                (channels * (config.kda.head_dim + 3 * (config.kda.taps - 1)), 0)
+            }
+            Attention::Mla => (0, config.mla.cache_width()),
+        };
+        fixed as u64 + per_position as u64 * positions as u64
+    }
+
     /// Goes back to before the first position, without giving up the room.
     pub fn reset(&mut self) {
         for layer in &mut self.layers {

@@ -72,9 +72,9 @@ fn open(args: &DemoArgs) -> Outcome<(Engine, Oracle)> {
 fn teacher_forcing(engine: &Engine, oracle: &Oracle) -> Outcome<Verdict> {
     let ids = &oracle.full_ids;
     let mut sequence = Sequence::new(engine.model(), engine.compute(), engine.sizes(ids.len(), WantedLogits::All));
-    let vocabulary = sequence.vocabulary();
+    let vocabulary = engine.model().config().vocabulary;
     let (mut worst, mut wrong) = (0.0_f64, None);
-    sequence.feed_observed(ids, &mut |positions, logits| {
+    sequence.extend_observed(ids, &mut |positions, logits| {
         for (position, logits) in positions.zip(logits.chunks_exact(vocabulary)) {
             worst = worst.max(oracle.worst_difference(position, logits));
             if arg_max(logits) as u32 != oracle.argmax_per_position[position] {
@@ -110,8 +110,7 @@ fn decode(engine: &Engine, oracle: &Oracle, how: Decode) -> Outcome<Verdict> {
         if how == Decode::FullRecompute {
             sequence.reset();
         }
-        let fed = sequence.state().positions();
-        let id = arg_max(sequence.feed(&ids[fed..])?) as u32;
+        let id = arg_max(sequence.extend_to(&ids)?) as u32;
         if id != expected {
             return Ok(Err(format!("id {step} is {id}, not {expected}")));
         }
