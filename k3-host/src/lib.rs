@@ -5,6 +5,7 @@ pub mod checkpoint;
 pub mod commands;
 pub mod engine;
 pub mod failure;
+pub mod memory;
 pub mod oracle;
 pub mod replace;
 pub mod report;

@@ -64,6 +64,13 @@ impl State {
         self.capacity
     }
 
+    /// The bytes that a state with room for `capacity` positions takes.
+    #[must_use]
+    pub fn bytes(config: &Config, capacity: usize) -> u64 {
+        let values = config.layers.iter().map(|kind| Self::layer_values(config, kind.attention, capacity));
+        4 * values.sum::<u64>()
+    }
+
     /// How many values the state of a layer holds after `positions` positions.
     pub(crate) fn layer_values(config: &Config, attention: Attention, positions: usize) -> u64 {
         let (fixed, per_position) = match attention {

@@ -11,7 +11,6 @@ use crate::checkpoint;
 use crate::engine::Engine;
 use crate::failure::{Failure, Outcome};
 use crate::oracle::Oracle;
-use crate::sequence::Sequence;
 
 /// The bundled 13-layer model in the released layout, with logits from the model's published code.
 static BUNDLED: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/../fixtures/oracle/a");
@@ -71,7 +70,7 @@ fn open(args: &DemoArgs) -> Outcome<(Engine, Oracle)> {
 /// Feeds the whole reference sequence and compares the logits of every position.
 fn teacher_forcing(engine: &Engine, oracle: &Oracle) -> Outcome<Verdict> {
     let ids = &oracle.full_ids;
-    let mut sequence = Sequence::new(engine.model(), engine.compute(), engine.sizes(ids.len(), WantedLogits::All));
+    let mut sequence = engine.sequence(ids.len(), WantedLogits::All)?;
     let vocabulary = engine.model().config().vocabulary;
     let (mut worst, mut wrong) = (0.0_f64, None);
     sequence.extend_observed(ids, &mut |positions, logits| {
@@ -104,7 +103,7 @@ enum Decode {
 fn decode(engine: &Engine, oracle: &Oracle, how: Decode) -> Outcome<Verdict> {
     let expected = &oracle.greedy_new_ids;
     let capacity = oracle.prompt_ids.len() + expected.len();
-    let mut sequence = Sequence::new(engine.model(), engine.compute(), engine.sizes(capacity, WantedLogits::Last));
+    let mut sequence = engine.sequence(capacity, WantedLogits::Last)?;
     let mut ids = oracle.prompt_ids.clone();
     for (step, &expected) in expected.iter().enumerate() {
         if how == Decode::FullRecompute {

@@ -89,7 +89,7 @@ fn check_ids(args: &RunArgs, vocabulary: usize) -> Outcome {
 fn generate(engine: &Engine, args: &RunArgs, mut dump: Option<&mut LogitDump>) -> Outcome<Vec<Step>> {
     let wanted = if dump.is_some() { WantedLogits::All } else { WantedLogits::Last };
     let capacity = args.ids.len() + args.generate.saturating_sub(1) as usize;
-    let mut sequence = Sequence::new(engine.model(), engine.compute(), engine.sizes(capacity, wanted));
+    let mut sequence = engine.sequence(capacity, wanted)?;
     if let Some(path) = &args.load_state {
         resume(&mut sequence, state_file::load(path, engine.model(), capacity)?, args)?;
     }
