@@ -129,7 +129,11 @@ fn layer_count(config: &Config, args: &EngineArgs) -> Outcome<usize> {
     }
 }
 
-fn kernels(name: Option<&str>) -> Outcome<Kernels> {
+/// The kernels of the backend called `name`, or the best.
+///
+/// # Errors
+/// A refusal if there is no such backend, or this machine cannot run it.
+pub fn kernels(name: Option<&str>) -> Outcome<Kernels> {
     let backend = match name {
         Some(name) => Backend::from_str(name).map_err(|error| Failure::refused(format!("--backend: {error}")))?,
         None => Backend::best(),

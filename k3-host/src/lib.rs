@@ -1,6 +1,7 @@
 //! The parts of the `k3-host` program: what the core needs of a machine, and the commands.
 
 pub mod args;
+pub mod bench;
 pub mod checkpoint;
 pub mod commands;
 pub mod engine;
