@@ -84,25 +84,13 @@ pub trait Directory {
     where
         S: for<'de> DeserializeSeed<'de, Value = T>,
     {
-        let refuse = |reason| Error::Checkpoint {
-            file: name.to_string(),
-            reason,
-        };
-        let length = usize::try_from(file.len())
-            .ok()
-            .filter(|length| *length <= MOST_JSON_BYTES);
-        let length = length.ok_or_else(|| {
-            refuse(format!(
-                "{} bytes of JSON are more than is believed",
-                file.len()
-            ))
-        })?;
+        let refuse = |reason| Error::Checkpoint { file: name.to_string(), reason };
+        let length = usize::try_from(file.len()).ok().filter(|length| *length <= MOST_JSON_BYTES);
+        let length = length.ok_or_else(|| refuse(format!("{} bytes of JSON are more than is believed", file.len())))?;
         let mut text = vec![0; length];
         file.read_exact_at(0, &mut text)?;
         let mut input = serde_json::Deserializer::from_slice(&text);
-        let value = seed
-            .deserialize(&mut input)
-            .and_then(|value| input.end().map(|()| value));
+        let value = seed.deserialize(&mut input).and_then(|value| input.end().map(|()| value));
         value.map_err(|error| refuse(error.to_string()))
     }
 }

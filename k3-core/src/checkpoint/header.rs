@@ -63,25 +63,16 @@ impl Tensor<'_> {
 pub fn read_text(storage: &dyn Storage, file: &str, text: &mut Vec<u8>) -> Result<()> {
     let length = storage.len();
     let Some(room) = length.checked_sub(LENGTH_BYTES) else {
-        return Err(refuse(
-            file,
-            format!("{length} bytes are too few for a safetensors file"),
-        ));
+        return Err(refuse(file, format!("{length} bytes are too few for a safetensors file")));
     };
     let mut prefix = [0; LENGTH_BYTES as usize];
     storage.read_exact_at(0, &mut prefix)?;
     let wanted = u64::from_le_bytes(prefix);
     if wanted > room {
-        return Err(refuse(
-            file,
-            format!("the header should take {wanted} bytes, but only {room} follow"),
-        ));
+        return Err(refuse(file, format!("the header should take {wanted} bytes, but only {room} follow")));
     }
     if wanted > MOST_BYTES {
-        return Err(refuse(
-            file,
-            format!("a header of {wanted} bytes is more than is believed"),
-        ));
+        return Err(refuse(file, format!("a header of {wanted} bytes is more than is believed")));
     }
     text.clear();
     text.resize(wanted as usize, 0);
@@ -94,8 +85,8 @@ impl<'a> Header<'a> {
     /// # Errors
     /// [`Error::Checkpoint`] that names the file and, where there is one, the tensor.
     pub fn parse(file: &str, text: &'a [u8], file_bytes: u64) -> Result<Self> {
-        let Entries(entries) = serde_json::from_slice(text)
-            .map_err(|error| refuse(file, format!("header: {error}")))?;
+        let Entries(entries) =
+            serde_json::from_slice(text).map_err(|error| refuse(file, format!("header: {error}")))?;
         let data = LENGTH_BYTES + text.len() as u64;
         let mut tensors = Vec::with_capacity(entries.len());
         for (name, info) in entries {
@@ -110,51 +101,27 @@ impl<'a> Header<'a> {
 }
 
 fn refuse(file: &str, reason: String) -> Error {
-    Error::Checkpoint {
-        file: file.to_string(),
-        reason,
-    }
+    Error::Checkpoint { file: file.to_string(), reason }
 }
 
 /// Checks what can be checked of a tensor alone. `data` is where the data of the file begin.
-fn place<'a>(
-    name: Cow<'a, str>,
-    info: &Info<'a>,
-    data: u64,
-) -> core::result::Result<Tensor<'a>, String> {
+fn place<'a>(name: Cow<'a, str>, info: &Info<'a>, data: u64) -> core::result::Result<Tensor<'a>, String> {
     let [begin, end] = info.data_offsets;
-    let bytes = end
-        .checked_sub(begin)
-        .ok_or_else(|| format!("tensor {name}: ends at {end}, before {begin}"))?;
-    let offset = data
-        .checked_add(begin)
-        .ok_or_else(|| format!("tensor {name}: begins at {begin}, beyond any file"))?;
+    let bytes = end.checked_sub(begin).ok_or_else(|| format!("tensor {name}: ends at {end}, before {begin}"))?;
+    let offset = data.checked_add(begin).ok_or_else(|| format!("tensor {name}: begins at {begin}, beyond any file"))?;
     let sizes = &info.shape.sizes[..info.shape.count];
-    let elements = sizes
-        .iter()
-        .try_fold(1_u64, |product, size| product.checked_mul(*size));
-    let elements =
-        elements.ok_or_else(|| format!("tensor {name}: the product of {sizes:?} overflows"))?;
+    let elements = sizes.iter().try_fold(1_u64, |product, size| product.checked_mul(*size));
+    let elements = elements.ok_or_else(|| format!("tensor {name}: the product of {sizes:?} overflows"))?;
     if elements == 0 || bytes == 0 {
         return Err(format!("tensor {name}: is empty"));
     }
     if let Some(size) = element_bytes(info.dtype)
         && elements.checked_mul(size) != Some(bytes)
     {
-        return Err(format!(
-            "tensor {name}: {sizes:?} of {} do not fill {bytes} bytes",
-            info.dtype
-        ));
+        return Err(format!("tensor {name}: {sizes:?} of {} do not fill {bytes} bytes", info.dtype));
     }
     let name_hash = xxh3_64(name.as_bytes());
-    Ok(Tensor {
-        name,
-        name_hash,
-        dtype: info.dtype,
-        offset,
-        bytes,
-        shape: info.shape,
-    })
+    Ok(Tensor { name, name_hash, dtype: info.dtype, offset, bytes, shape: info.shape })
 }
 
 /// The size of an element, for the types of whole bytes that the format defines.
@@ -169,51 +136,35 @@ fn element_bytes(dtype: &str) -> Option<u64> {
 }
 
 /// Invariant 1, of tensors sorted by offset.
-fn check_cover(
-    tensors: &[Tensor<'_>],
-    data: u64,
-    file_bytes: u64,
-) -> core::result::Result<(), String> {
+fn check_cover(tensors: &[Tensor<'_>], data: u64, file_bytes: u64) -> core::result::Result<(), String> {
     let mut covered = data;
     for tensor in tensors {
         let (name, begin) = (&tensor.name, tensor.offset);
         if begin < covered {
-            return Err(format!(
-                "tensor {name}: begins at byte {begin}, inside a tensor that ends at {covered}"
-            ));
+            return Err(format!("tensor {name}: begins at byte {begin}, inside a tensor that ends at {covered}"));
         }
         if begin > covered {
-            return Err(format!(
-                "tensor {name}: begins at byte {begin}, after a gap from {covered} on"
-            ));
+            return Err(format!("tensor {name}: begins at byte {begin}, after a gap from {covered} on"));
         }
-        let end = begin
-            .checked_add(tensor.bytes)
-            .filter(|end| *end <= file_bytes);
+        let end = begin.checked_add(tensor.bytes).filter(|end| *end <= file_bytes);
         covered = end.ok_or_else(|| {
-            format!("tensor {name}: {} bytes from {begin} on reach past the end of the file at {file_bytes}", tensor.bytes)
+            format!(
+                "tensor {name}: {} bytes from {begin} on reach past the end of the file at {file_bytes}",
+                tensor.bytes
+            )
         })?;
     }
     if covered < file_bytes {
-        return Err(format!(
-            "{} bytes after the last tensor belong to none",
-            file_bytes - covered
-        ));
+        return Err(format!("{} bytes after the last tensor belong to none", file_bytes - covered));
     }
     Ok(())
 }
 
 /// Invariant 3. Names are compared only where their hashes meet, which is far cheaper than sorting the names.
 fn check_names(tensors: &[Tensor<'_>]) -> core::result::Result<(), String> {
-    let mut order: Vec<(u64, &str)> = tensors
-        .iter()
-        .map(|tensor| (tensor.name_hash, &*tensor.name))
-        .collect();
+    let mut order: Vec<(u64, &str)> = tensors.iter().map(|tensor| (tensor.name_hash, &*tensor.name)).collect();
     order.sort_unstable_by_key(|(hash, _)| *hash);
-    for group in order
-        .chunk_by(|left, right| left.0 == right.0)
-        .filter(|group| group.len() > 1)
-    {
+    for group in order.chunk_by(|left, right| left.0 == right.0).filter(|group| group.len() > 1) {
         let mut names: Vec<&str> = group.iter().map(|(_, name)| *name).collect();
         names.sort_unstable();
         if let Some(pair) = names.windows(2).find(|pair| pair[0] == pair[1]) {
@@ -253,17 +204,13 @@ impl<'de> Visitor<'de> for EntriesVisitor {
         formatter.write_str("an object that describes tensors")
     }
 
-    fn visit_map<A: MapAccess<'de>>(
-        self,
-        mut map: A,
-    ) -> core::result::Result<Self::Value, A::Error> {
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> core::result::Result<Self::Value, A::Error> {
         let mut entries = Vec::new();
         let mut metadata = None;
         while let Some(Key(name)) = map.next_key()? {
             if name != "__metadata__" {
                 let info = map.next_value();
-                let info = info
-                    .map_err(|error| de::Error::custom(format_args!("tensor {name}: {error}")))?;
+                let info = info.map_err(|error| de::Error::custom(format_args!("tensor {name}: {error}")))?;
                 entries.push((name, info));
             } else if metadata.replace(map.next_value::<IgnoredAny>()?).is_some() {
                 return Err(de::Error::duplicate_field("__metadata__"));
@@ -295,10 +242,7 @@ impl<'de> Visitor<'de> for DimensionsVisitor {
         write!(formatter, "at most {MOST_DIMENSIONS} dimensions")
     }
 
-    fn visit_seq<A: SeqAccess<'de>>(
-        self,
-        mut items: A,
-    ) -> core::result::Result<Dimensions, A::Error> {
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> core::result::Result<Dimensions, A::Error> {
         let mut dimensions = Dimensions::default();
         while let Some(size) = items.next_element()? {
             let slot = dimensions.sizes.get_mut(dimensions.count);

@@ -72,11 +72,15 @@ impl CheckpointIndex {
     /// Where a tensor lies; `None` if the model does without it or its layer is not covered.
     #[must_use]
     pub fn tensor(&self, id: TensorId) -> Option<Location> {
-        if self.is_outside(&Name::Text(id, Part::Plain)) || id.need(&self.config) != Need::Required
-        {
+        if self.is_outside(&Name::Text(id, Part::Plain)) || id.need(&self.config) != Need::Required {
             return None;
         }
         locate(&self.table.tensor(id), id.shape(&self.config))
+    }
+
+    /// Where the tensors that the model needs lie, apart from routed experts.
+    pub fn tensors(&self) -> impl Iterator<Item = Location> {
+        required(&self.config, self.layers).filter_map(|id| self.tensor(id))
     }
 
     /// Where a matrix of a routed expert lies; `None` if there is no such expert or its layer is not covered.
@@ -104,11 +108,7 @@ fn locate(found: &Found, shape: Shape) -> Option<Location> {
     let encoding = found.complete().ok()?;
     let (rows, columns) = (shape.rows(), shape.columns());
     let (data, scales) = row_bytes(encoding, columns);
-    let span = |shard: u16, offset, row_bytes| Span {
-        shard: shard.into(),
-        offset,
-        bytes: rows as u64 * row_bytes,
-    };
+    let span = |shard: u16, offset, row_bytes| Span { shard: shard.into(), offset, bytes: rows as u64 * row_bytes };
     Some(Location {
         encoding,
         rows,
@@ -127,26 +127,17 @@ pub(super) struct Binder {
 impl Binder {
     pub(super) fn new(config: &Config, layers: usize) -> Self {
         let table = Table::new(config, layers);
-        Self {
-            index: CheckpointIndex {
-                config: config.clone(),
-                layers,
-                shards: Vec::new(),
-                table,
-            },
-        }
+        Self { index: CheckpointIndex { config: config.clone(), layers, shards: Vec::new(), table } }
     }
 
     /// Binds the tensors of a shard; returns whether it holds any that the model needs.
     pub(super) fn add_shard(&mut self, file: &str, tensors: &[Tensor<'_>]) -> Result<bool> {
         let shard = u16::try_from(self.index.shards.len());
-        let shard =
-            shard.map_err(|_| refuse(file, "one shard more than is believed".to_string()))?;
+        let shard = shard.map_err(|_| refuse(file, "one shard more than is believed".to_string()))?;
         let mut used = false;
         for tensor in tensors {
             let bound = self.bind(shard, tensor);
-            used |= bound
-                .map_err(|reason| refuse(file, format!("tensor {}: {reason}", tensor.name)))?;
+            used |= bound.map_err(|reason| refuse(file, format!("tensor {}: {reason}", tensor.name)))?;
         }
         if used {
             self.index.shards.push(file.to_string());
@@ -161,10 +152,7 @@ impl Binder {
         if let Some(layer) = name.layer()
             && layer >= index.config.layers.len()
         {
-            return Err(format!(
-                "the config has {} layers only",
-                index.config.layers.len()
-            ));
+            return Err(format!("the config has {} layers only", index.config.layers.len()));
         }
         let (part, shape) = match name {
             Name::Unknown => return Err("is not a tensor of this kind of model".to_string()),
@@ -173,9 +161,7 @@ impl Binder {
                 Need::Required => (part, id.shape(&index.config)),
                 Need::Unused => return Ok(false),
                 Need::Foreign => {
-                    return Err(
-                        "does not belong to the kind of layer that the config names".to_string()
-                    );
+                    return Err("does not belong to the kind of layer that the config names".to_string());
                 }
             },
             Name::Expert(id, part) => (part, id.matrix.shape(&index.config)),
@@ -186,10 +172,7 @@ impl Binder {
         }
         let found = match name {
             Name::Text(id, _) => index.table.tensor_mut(id),
-            Name::Expert(id, _) => index
-                .table
-                .expert_mut(id)
-                .ok_or("the config has no such expert")?,
+            Name::Expert(id, _) => index.table.expert_mut(id).ok_or("the config has no such expert")?,
             Name::Vision | Name::Unknown => return Ok(false),
         };
         found.note(encoding, part, (shard, tensor.offset))?;
@@ -214,9 +197,7 @@ impl CheckpointIndex {
             let found = self.table.expert(id).unwrap_or_default();
             (Name::Expert(id, Part::Plain), found)
         });
-        let mut faults = tensors
-            .chain(experts)
-            .filter_map(|(name, found)| Some((name, found.complete().err()?)));
+        let mut faults = tensors.chain(experts).filter_map(|(name, found)| Some((name, found.complete().err()?)));
         let Some((name, fault)) = faults.next() else {
             return Ok(());
         };
@@ -224,47 +205,28 @@ impl CheckpointIndex {
             0 => fault.to_string(),
             others => format!("{fault}; {others} more are not complete"),
         };
-        Err(Error::Tensor {
-            name: name.to_string(),
-            reason,
-        })
+        Err(Error::Tensor { name: name.to_string(), reason })
     }
 
     /// Every matrix of every routed expert in the layers that are covered.
     pub fn expert_ids(&self) -> impl Iterator<Item = ExpertId> {
         let kinds = self.config.layers[..self.layers].iter().enumerate();
-        let layers = kinds
-            .filter(|(_, kind)| kind.feed_forward == FeedForward::Moe)
-            .map(|(layer, _)| layer);
+        let layers = kinds.filter(|(_, kind)| kind.feed_forward == FeedForward::Moe).map(|(layer, _)| layer);
         let experts = self.config.moe.experts;
         layers
             .flat_map(move |layer| (0..experts).map(move |expert| (layer, expert)))
-            .flat_map(|(layer, expert)| {
-                ExpertMatrix::ALL.map(|matrix| ExpertId {
-                    layer,
-                    expert,
-                    matrix,
-                })
-            })
+            .flat_map(|(layer, expert)| ExpertMatrix::ALL.map(|matrix| ExpertId { layer, expert, matrix }))
     }
 }
 
 fn refuse(file: &str, reason: String) -> Error {
-    Error::Checkpoint {
-        file: file.to_string(),
-        reason,
-    }
+    Error::Checkpoint { file: file.to_string(), reason }
 }
 
 /// The encoding of a part of a tensor that must have `shape`, by what its header says.
-fn encoding(
-    tensor: &Tensor<'_>,
-    part: Part,
-    shape: Shape,
-) -> core::result::Result<Encoding, String> {
+fn encoding(tensor: &Tensor<'_>, part: Part, shape: Shape) -> core::result::Result<Encoding, String> {
     let sizes = tensor.dimensions();
-    let wrong_shape =
-        |wanted: &[u64]| format!("has the shape {sizes:?}, where the config asks for {wanted:?}");
+    let wrong_shape = |wanted: &[u64]| format!("has the shape {sizes:?}, where the config asks for {wanted:?}");
     if part == Part::Plain {
         if !shape.accepts(sizes) {
             return Err(wrong_shape(&shape.dimensions()));
@@ -272,32 +234,22 @@ fn encoding(
         return match tensor.dtype {
             "F32" => Ok(Encoding::F32),
             "BF16" => Ok(Encoding::Bf16),
-            other => Err(format!(
-                "has the type {other:?}, where F32 or BF16 is needed"
-            )),
+            other => Err(format!("has the type {other:?}, where F32 or BF16 is needed")),
         };
     }
     let Shape::Matrix(rows, columns) = shape else {
         return Err("cannot be packed, it is not a matrix".to_string());
     };
     if columns % SCALE_COLUMNS != 0 {
-        return Err(format!(
-            "cannot be packed, {columns} columns are not a multiple of {SCALE_COLUMNS}"
-        ));
+        return Err(format!("cannot be packed, {columns} columns are not a multiple of {SCALE_COLUMNS}"));
     }
     let (data, scales) = row_bytes(Encoding::Mxfp4, columns);
-    let wanted = [
-        rows as u64,
-        if part == Part::Packed { data } else { scales },
-    ];
+    let wanted = [rows as u64, if part == Part::Packed { data } else { scales }];
     if sizes != wanted {
         return Err(wrong_shape(&wanted));
     }
     if tensor.dtype != "U8" {
-        return Err(format!(
-            "has the type {:?}, where U8 is needed",
-            tensor.dtype
-        ));
+        return Err(format!("has the type {:?}, where U8 is needed", tensor.dtype));
     }
     Ok(Encoding::Mxfp4)
 }

@@ -31,24 +31,13 @@ impl<F> Checkpoint<F> {
     /// [`Error::Checkpoint`] for a shard that is missing, damaged, or at odds with the index or the config, naming file
     /// and tensor; [`Error::Tensor`] for a tensor that no shard holds; [`Error::Config`] if there are fewer than `layers`
     /// layers; [`Error::Read`].
-    pub fn open<D: Directory<File = F>>(
-        directory: &D,
-        config: &Config,
-        layers: usize,
-    ) -> Result<Self> {
+    pub fn open<D: Directory<File = F>>(directory: &D, config: &Config, layers: usize) -> Result<Self> {
         if layers > config.layers.len() {
-            let fault = format!(
-                "num_hidden_layers: {layers} layers are asked for, there are {}",
-                config.layers.len()
-            );
+            let fault = format!("num_hidden_layers: {layers} layers are asked for, there are {}", config.layers.len());
             return Err(Error::Config([fault].into()));
         }
-        let mut opening = Opening {
-            directory,
-            binder: Binder::new(config, layers),
-            files: Vec::new(),
-            text: Vec::new(),
-        };
+        let mut opening =
+            Opening { directory, binder: Binder::new(config, layers), files: Vec::new(), text: Vec::new() };
         match directory.open(INDEX_FILE)? {
             Some(index) => {
                 for shard in directory.read_json(INDEX_FILE, &index, Shards)? {
@@ -57,17 +46,10 @@ impl<F> Checkpoint<F> {
             }
             None => {
                 let missing = || refuse(SINGLE_FILE, format!("missing, and so is {INDEX_FILE}"));
-                opening.add(
-                    SINGLE_FILE,
-                    directory.open(SINGLE_FILE)?.ok_or_else(missing)?,
-                    |_| Ok(()),
-                )?;
+                opening.add(SINGLE_FILE, directory.open(SINGLE_FILE)?.ok_or_else(missing)?, |_| Ok(()))?;
             }
         }
-        Ok(Self {
-            index: opening.binder.finish()?,
-            files: opening.files,
-        })
+        Ok(Self { index: opening.binder.finish()?, files: opening.files })
     }
 }
 
@@ -86,19 +68,15 @@ impl<D: Directory> Opening<'_, D> {
         let directory = self.directory;
         let Some(file) = directory.open(&shard.file)? else {
             return match shard.first {
-                Some(name) if name.layer().is_none_or(|layer| layer < layers) => Err(refuse(
-                    &shard.file,
-                    format!("missing; tensor {name} should be in it"),
-                )),
+                Some(name) if name.layer().is_none_or(|layer| layer < layers) => {
+                    Err(refuse(&shard.file, format!("missing; tensor {name} should be in it")))
+                }
                 _ => Ok(()),
             };
         };
         self.add(&shard.file, file, |header| {
             let mut names = NameSum::default();
-            header
-                .tensors
-                .iter()
-                .for_each(|tensor| names.add(tensor.name_hash));
+            header.tensors.iter().for_each(|tensor| names.add(tensor.name_hash));
             if names == shard.names {
                 return Ok(());
             }
@@ -108,12 +86,7 @@ impl<D: Directory> Opening<'_, D> {
     }
 
     /// Adds a shard whose header passes `check`.
-    fn add(
-        &mut self,
-        name: &str,
-        file: D::File,
-        check: impl FnOnce(&Header<'_>) -> Result<()>,
-    ) -> Result<()> {
+    fn add(&mut self, name: &str, file: D::File, check: impl FnOnce(&Header<'_>) -> Result<()>) -> Result<()> {
         header::read_text(&file, name, &mut self.text)?;
         let header = Header::parse(name, &self.text, crate::host::Storage::len(&file))?;
         check(&header)?;
@@ -131,28 +104,13 @@ fn difference(listed: &[String], header: &Header<'_>) -> String {
     if let Some(pair) = listed.windows(2).find(|pair| pair[0] == pair[1]) {
         return format!("tensor {}: {INDEX_FILE} lists it twice", pair[0]);
     }
-    if let Some(absent) = listed
-        .iter()
-        .find(|name| present.binary_search(&name.as_str()).is_err())
-    {
-        return format!(
-            "tensor {absent}: {INDEX_FILE} lists it here, but the header does not have it"
-        );
+    if let Some(absent) = listed.iter().find(|name| present.binary_search(&name.as_str()).is_err()) {
+        return format!("tensor {absent}: {INDEX_FILE} lists it here, but the header does not have it");
     }
-    let extra = present.iter().find(|name| {
-        listed
-            .binary_search_by(|listed| listed.as_str().cmp(name))
-            .is_err()
-    });
-    format!(
-        "tensor {}: the header has it, but {INDEX_FILE} does not list it here",
-        extra.unwrap_or(&"(unknown)")
-    )
+    let extra = present.iter().find(|name| listed.binary_search_by(|listed| listed.as_str().cmp(name)).is_err());
+    format!("tensor {}: the header has it, but {INDEX_FILE} does not list it here", extra.unwrap_or(&"(unknown)"))
 }
 
 fn refuse(file: &str, reason: String) -> Error {
-    Error::Checkpoint {
-        file: file.to_string(),
-        reason,
-    }
+    Error::Checkpoint { file: file.to_string(), reason }
 }

@@ -16,11 +16,7 @@ pub enum Need {
 
 impl Need {
     fn required_if(condition: bool) -> Self {
-        if condition {
-            Self::Required
-        } else {
-            Self::Unused
-        }
+        if condition { Self::Required } else { Self::Unused }
     }
 }
 
@@ -68,9 +64,7 @@ impl LayerTensor {
             | Self::KeyValueDown
             | Self::KeyValueDownNorm
             | Self::KeyValueUp => kind.attention == Attention::Mla,
-            Self::DenseGate | Self::DenseUp | Self::DenseDown => {
-                kind.feed_forward == FeedForward::Dense
-            }
+            Self::DenseGate | Self::DenseUp | Self::DenseDown => kind.feed_forward == FeedForward::Dense,
             Self::Router
             | Self::RouterBias
             | Self::LatentDown
@@ -82,9 +76,7 @@ impl LayerTensor {
         };
         match self {
             _ if !has => Need::Foreign,
-            Self::OutputGate if kind.attention == Attention::Mla => {
-                Need::required_if(config.mla.output_gate)
-            }
+            Self::OutputGate if kind.attention == Attention::Mla => Need::required_if(config.mla.output_gate),
             Self::LatentNorm => Need::required_if(config.moe.latent_norm),
             _ => Need::Required,
         }
@@ -94,9 +86,6 @@ impl LayerTensor {
 /// The tensors that the model needs, apart from routed experts: those outside the layers, then those of the first
 /// `layers` layers in order.
 pub fn required(config: &Config, layers: usize) -> impl Iterator<Item = TensorId> {
-    let inside = (0..layers)
-        .flat_map(|layer| LayerTensor::all().map(move |tensor| TensorId::Layer(layer, tensor)));
-    TensorId::outside_layers()
-        .chain(inside)
-        .filter(|id| id.need(config) == Need::Required)
+    let inside = (0..layers).flat_map(|layer| LayerTensor::all().map(move |tensor| TensorId::Layer(layer, tensor)));
+    TensorId::outside_layers().chain(inside).filter(|id| id.need(config) == Need::Required)
 }

@@ -90,22 +90,16 @@ impl LayerTensor {
             Attention::Mla => mla.heads * mla.value_dim,
         };
         match self {
-            Self::InputNorm
-            | Self::PostAttentionNorm
-            | Self::AttentionResidualNorm
-            | Self::MlpResidualNorm => Shape::Vector(hidden),
+            Self::InputNorm | Self::PostAttentionNorm | Self::AttentionResidualNorm | Self::MlpResidualNorm => {
+                Shape::Vector(hidden)
+            }
             Self::AttentionResidualProj | Self::MlpResidualProj => Shape::Matrix(1, hidden),
             Self::Query | Self::Key | Self::Value => Shape::Matrix(kda.channels(), hidden),
-            Self::QueryConv | Self::KeyConv | Self::ValueConv => {
-                Shape::Convolution(kda.channels(), kda.taps)
-            }
+            Self::QueryConv | Self::KeyConv | Self::ValueConv => Shape::Convolution(kda.channels(), kda.taps),
             Self::DecayDown => Shape::Matrix(kda.head_dim, hidden),
             Self::DecayUp => Shape::Matrix(kda.channels(), kda.head_dim),
             Self::Beta => Shape::Matrix(kda.heads, hidden),
-            Self::ALog => Shape::PaddedVector {
-                used: kda.heads,
-                released: kda.heads.max(kda.head_dim),
-            },
+            Self::ALog => Shape::PaddedVector { used: kda.heads, released: kda.heads.max(kda.head_dim) },
             Self::DtBias => Shape::Vector(kda.channels()),
             Self::OutputNorm => Shape::Vector(kda.head_dim),
             Self::OutputGate => Shape::Matrix(values, hidden),
@@ -115,9 +109,7 @@ impl LayerTensor {
             Self::QueryUp => Shape::Matrix(mla.heads * mla.key_dim(), mla.query_rank),
             Self::KeyValueDown => Shape::Matrix(mla.cache_width(), hidden),
             Self::KeyValueDownNorm => Shape::Vector(mla.latent),
-            Self::KeyValueUp => {
-                Shape::Matrix(mla.heads * (mla.nope_dim + mla.value_dim), mla.latent)
-            }
+            Self::KeyValueUp => Shape::Matrix(mla.heads * (mla.nope_dim + mla.value_dim), mla.latent),
             Self::DenseGate | Self::DenseUp => Shape::Matrix(config.dense_width, hidden),
             Self::DenseDown => Shape::Matrix(hidden, config.dense_width),
             Self::Router => Shape::Matrix(moe.experts, hidden),

@@ -12,16 +12,9 @@ const RELEASED_PREFIX: &str = "language_model.";
 const VISION_PREFIXES: [&str; 2] = ["vision_tower.", "mm_projector."];
 const LAYERS: &str = "model.layers.";
 const EXPERTS: &str = "block_sparse_moe.experts.";
-const PARTS: [(Part, &str); 3] = [
-    (Part::Plain, ""),
-    (Part::Packed, "_packed"),
-    (Part::Scale, "_scale"),
-];
-const MATRICES: [(ExpertMatrix, &str); 3] = [
-    (ExpertMatrix::Gate, "w1.weight"),
-    (ExpertMatrix::Down, "w2.weight"),
-    (ExpertMatrix::Up, "w3.weight"),
-];
+const PARTS: [(Part, &str); 3] = [(Part::Plain, ""), (Part::Packed, "_packed"), (Part::Scale, "_scale")];
+const MATRICES: [(ExpertMatrix, &str); 3] =
+    [(ExpertMatrix::Gate, "w1.weight"), (ExpertMatrix::Down, "w2.weight"), (ExpertMatrix::Up, "w3.weight")];
 
 const MODEL_NAMES: [(TensorId, &str); 5] = [
     (Id::Embedding, "model.embed_tokens.weight"),
@@ -63,28 +56,13 @@ const LAYER_NAMES: [(LayerTensor, &str); 37] = [
     (T::DenseUp, "mlp.up_proj.weight"),
     (T::DenseDown, "mlp.down_proj.weight"),
     (T::Router, "block_sparse_moe.gate.weight"),
-    (
-        T::RouterBias,
-        "block_sparse_moe.gate.e_score_correction_bias",
-    ),
-    (
-        T::LatentDown,
-        "block_sparse_moe.routed_expert_down_proj.weight",
-    ),
+    (T::RouterBias, "block_sparse_moe.gate.e_score_correction_bias"),
+    (T::LatentDown, "block_sparse_moe.routed_expert_down_proj.weight"),
     (T::LatentUp, "block_sparse_moe.routed_expert_up_proj.weight"),
     (T::LatentNorm, "block_sparse_moe.routed_expert_norm.weight"),
-    (
-        T::SharedGate,
-        "block_sparse_moe.shared_experts.gate_proj.weight",
-    ),
-    (
-        T::SharedUp,
-        "block_sparse_moe.shared_experts.up_proj.weight",
-    ),
-    (
-        T::SharedDown,
-        "block_sparse_moe.shared_experts.down_proj.weight",
-    ),
+    (T::SharedGate, "block_sparse_moe.shared_experts.gate_proj.weight"),
+    (T::SharedUp, "block_sparse_moe.shared_experts.up_proj.weight"),
+    (T::SharedDown, "block_sparse_moe.shared_experts.down_proj.weight"),
 ];
 
 impl TensorId {
@@ -118,40 +96,23 @@ impl Name {
     /// What `name` stands for, with or without the prefix of the release.
     #[must_use]
     pub fn parse(name: &str) -> Self {
-        if VISION_PREFIXES
-            .iter()
-            .any(|prefix| name.starts_with(prefix))
-        {
+        if VISION_PREFIXES.iter().any(|prefix| name.starts_with(prefix)) {
             return Self::Vision;
         }
-        Self::parse_text(name.strip_prefix(RELEASED_PREFIX).unwrap_or(name))
-            .unwrap_or(Self::Unknown)
+        Self::parse_text(name.strip_prefix(RELEASED_PREFIX).unwrap_or(name)).unwrap_or(Self::Unknown)
     }
 
     fn parse_text(name: &str) -> Option<Self> {
-        let (part, name) = PARTS
-            .iter()
-            .rev()
-            .find_map(|(part, suffix)| Some((*part, name.strip_suffix(suffix)?)))?;
+        let (part, name) = PARTS.iter().rev().find_map(|(part, suffix)| Some((*part, name.strip_suffix(suffix)?)))?;
         let Some(rest) = name.strip_prefix(LAYERS) else {
             return Some(Self::Text(meaning(&MODEL_NAMES, name)?, part));
         };
         let (layer, rest) = number(rest)?;
         let Some(rest) = rest.strip_prefix(EXPERTS) else {
-            return Some(Self::Text(
-                Id::Layer(layer, meaning(&LAYER_NAMES, rest)?),
-                part,
-            ));
+            return Some(Self::Text(Id::Layer(layer, meaning(&LAYER_NAMES, rest)?), part));
         };
         let (expert, rest) = number(rest)?;
-        Some(Self::Expert(
-            ExpertId {
-                layer,
-                expert,
-                matrix: meaning(&MATRICES, rest)?,
-            },
-            part,
-        ))
+        Some(Self::Expert(ExpertId { layer, expert, matrix: meaning(&MATRICES, rest)? }, part))
     }
 
     /// The layer that the tensor belongs to.
@@ -168,23 +129,16 @@ impl Name {
 /// The number before the first point, and what follows the point. Only the shortest spelling of a number is one.
 fn number(text: &str) -> Option<(usize, &str)> {
     let (digits, rest) = text.split_once('.')?;
-    let plain = digits.bytes().all(|byte| byte.is_ascii_digit())
-        && (digits == "0" || !digits.starts_with('0'));
+    let plain = digits.bytes().all(|byte| byte.is_ascii_digit()) && (digits == "0" || !digits.starts_with('0'));
     Some((digits.parse().ok().filter(|_| plain)?, rest))
 }
 
 fn meaning<K: Copy>(table: &[(K, &str)], text: &str) -> Option<K> {
-    table
-        .iter()
-        .find(|(_, spelling)| *spelling == text)
-        .map(|(key, _)| *key)
+    table.iter().find(|(_, spelling)| *spelling == text).map(|(key, _)| *key)
 }
 
 fn spelling<K: PartialEq>(table: &[(K, &'static str)], key: K) -> &'static str {
-    table
-        .iter()
-        .find(|(candidate, _)| *candidate == key)
-        .map_or("", |(_, spelling)| spelling)
+    table.iter().find(|(candidate, _)| *candidate == key).map_or("", |(_, spelling)| spelling)
 }
 
 /// The name of the whole tensor as released.
@@ -192,17 +146,9 @@ impl fmt::Display for TensorId {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Layer(layer, tensor) => {
-                write!(
-                    formatter,
-                    "{RELEASED_PREFIX}{LAYERS}{layer}.{}",
-                    spelling(&LAYER_NAMES, *tensor)
-                )
+                write!(formatter, "{RELEASED_PREFIX}{LAYERS}{layer}.{}", spelling(&LAYER_NAMES, *tensor))
             }
-            other => write!(
-                formatter,
-                "{RELEASED_PREFIX}{}",
-                spelling(&MODEL_NAMES, *other)
-            ),
+            other => write!(formatter, "{RELEASED_PREFIX}{}", spelling(&MODEL_NAMES, *other)),
         }
     }
 }
@@ -211,11 +157,7 @@ impl fmt::Display for TensorId {
 impl fmt::Display for ExpertId {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let matrix = spelling(&MATRICES, self.matrix);
-        write!(
-            formatter,
-            "{RELEASED_PREFIX}{LAYERS}{}.{EXPERTS}{}.{matrix}",
-            self.layer, self.expert
-        )
+        write!(formatter, "{RELEASED_PREFIX}{LAYERS}{}.{EXPERTS}{}.{matrix}", self.layer, self.expert)
     }
 }
 

@@ -22,20 +22,11 @@ pub(super) struct Found {
 
 impl Found {
     /// Notes where a part lies. A part, or another form of it, that was found before is an error.
-    pub(super) fn note(
-        &mut self,
-        encoding: Encoding,
-        part: Part,
-        place: (u16, u64),
-    ) -> Result<(), &'static str> {
+    pub(super) fn note(&mut self, encoding: Encoding, part: Part, place: (u16, u64)) -> Result<(), &'static str> {
         let (shard, offset) = match part {
             Part::Scale => (&mut self.scales_shard, &mut self.scales_offset),
             Part::Plain | Part::Packed => {
-                if self
-                    .encoding
-                    .replace(encoding)
-                    .is_some_and(|other| other != encoding)
-                {
+                if self.encoding.replace(encoding).is_some_and(|other| other != encoding) {
                     return Err("is there both plain and packed");
                 }
                 (&mut self.data_shard, &mut self.data_offset)
@@ -77,14 +68,8 @@ impl Table {
             FeedForward::Dense => Vec::new(),
             FeedForward::Moe => vec![Found::default(); matrices],
         };
-        let experts = config.layers[..layers]
-            .iter()
-            .map(|kind| row(kind.feed_forward))
-            .collect();
-        Self {
-            tensors: BTreeMap::new(),
-            experts,
-        }
+        let experts = config.layers[..layers].iter().map(|kind| row(kind.feed_forward)).collect();
+        Self { tensors: BTreeMap::new(), experts }
     }
 
     pub(super) fn tensor(&self, id: TensorId) -> Found {
@@ -112,7 +97,5 @@ fn slot(id: ExpertId) -> Option<usize> {
         ExpertMatrix::Down => 1,
         ExpertMatrix::Up => 2,
     };
-    id.expert
-        .checked_mul(ExpertMatrix::ALL.len())?
-        .checked_add(matrix)
+    id.expert.checked_mul(ExpertMatrix::ALL.len())?.checked_add(matrix)
 }

@@ -56,9 +56,7 @@ impl<'de> DeserializeSeed<'de> for Shards {
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Vec<Shard>, D::Error> {
         let mut collector = Collector::default();
-        deserializer.deserialize_map(Index(|tensor: &str, file: &str| {
-            collector.add(tensor, file)
-        }))?;
+        deserializer.deserialize_map(Index(|tensor: &str, file: &str| collector.add(tensor, file)))?;
         Ok(collector.shards)
     }
 }
@@ -102,22 +100,14 @@ impl Collector {
         let shard = &mut self.shards[number];
         shard.names.add(xxh3_64(tensor.as_bytes()));
         if name != Name::Vision {
-            shard.first = shard
-                .first
-                .into_iter()
-                .chain([name])
-                .min_by_key(|name| (name.layer(), *name));
+            shard.first = shard.first.into_iter().chain([name]).min_by_key(|name| (name.layer(), *name));
         }
         Ok(())
     }
 
     fn number(&mut self, file: &str) -> Result<usize, &'static str> {
         // Neighbours in the index mostly lie in the same shard.
-        if self
-            .shards
-            .get(self.latest)
-            .is_none_or(|shard| shard.file != file)
-        {
+        if self.shards.get(self.latest).is_none_or(|shard| shard.file != file) {
             self.latest = match self.numbers.get(file) {
                 Some(number) => *number,
                 None => self.append(file)?,
@@ -135,11 +125,7 @@ impl Collector {
             return Err("is in one shard more than is believed");
         }
         self.numbers.insert(file.to_string(), number);
-        self.shards.push(Shard {
-            file: file.to_string(),
-            names: NameSum::default(),
-            first: None,
-        });
+        self.shards.push(Shard { file: file.to_string(), names: NameSum::default(), first: None });
         Ok(number)
     }
 }
@@ -148,9 +134,7 @@ impl Collector {
 fn is_bare_file_name(file: &str) -> bool {
     file.len() <= MOST_NAME_BYTES
         && file.ends_with(".safetensors")
-        && !file.contains(|character: char| {
-            matches!(character, '/' | '\\' | ':') || character.is_control()
-        })
+        && !file.contains(|character: char| matches!(character, '/' | '\\' | ':') || character.is_control())
 }
 
 /// Calls a function for each tensor and its file.
@@ -175,11 +159,7 @@ impl<'de, F: FnMut(&str, &str) -> Result<(), &'static str>> Visitor<'de> for Ind
                 found = true;
             }
         }
-        if found {
-            Ok(())
-        } else {
-            Err(de::Error::missing_field("weight_map"))
-        }
+        if found { Ok(()) } else { Err(de::Error::missing_field("weight_map")) }
     }
 }
 
@@ -204,11 +184,8 @@ impl<'de, F: FnMut(&str, &str) -> Result<(), &'static str>> Visitor<'de> for Map
         while let Some(Text(tensor)) = map.next_key()? {
             let Text(file) = map.next_value()?;
             let named = (self.0)(&tensor, &file);
-            named.map_err(|reason| {
-                de::Error::custom(format_args!(
-                    "weight_map: tensor {tensor} {reason} ({file:?})"
-                ))
-            })?;
+            named
+                .map_err(|reason| de::Error::custom(format_args!("weight_map: tensor {tensor} {reason} ({file:?})")))?;
         }
         Ok(())
     }

@@ -28,9 +28,7 @@ pub(super) fn read(text: &Fields<'_>, vocabulary: Option<usize>) -> Option<Vec<u
                 _ => None,
             };
             match id {
-                Some(id) if vocabulary.is_none_or(|vocabulary| (id as usize) < vocabulary) => {
-                    ids.insert(id)
-                }
+                Some(id) if vocabulary.is_none_or(|vocabulary| (id as usize) < vocabulary) => ids.insert(id),
                 _ => {
                     level.fault(NAME, format_args!("{value} is not a token id"));
                     return None;

@@ -21,37 +21,22 @@ pub(super) struct Fields<'a> {
 impl<'a> Fields<'a> {
     /// The fields of an object at the top level, or at `path`, which ends in a point.
     pub(super) fn new(object: &'a Object, path: &str, faults: &'a RefCell<Vec<String>>) -> Self {
-        Self {
-            object,
-            outer: None,
-            path: path.into(),
-            faults,
-        }
+        Self { object, outer: None, path: path.into(), faults }
     }
 
     /// The fields of the object that is the field `name` of this one.
     pub(super) fn inside(&self, name: &str, object: &'a Object) -> Self {
-        Self {
-            object,
-            outer: None,
-            path: format!("{}{name}.", self.path),
-            faults: self.faults,
-        }
+        Self { object, outer: None, path: format!("{}{name}.", self.path), faults: self.faults }
     }
 
     /// The same fields, each of which `outer` may repeat but not contradict.
     pub(super) fn within(self, outer: &'a Object) -> Self {
-        Self {
-            outer: Some(outer),
-            ..self
-        }
+        Self { outer: Some(outer), ..self }
     }
 
     /// Notes what is wrong with the field `name`.
     pub(super) fn fault(&self, name: &str, reason: impl Display) {
-        self.faults
-            .borrow_mut()
-            .push(format!("{}{name}: {reason}", self.path));
+        self.faults.borrow_mut().push(format!("{}{name}: {reason}", self.path));
     }
 
     /// The value in this object alone, if the key exists at all.
@@ -62,17 +47,8 @@ impl<'a> Fields<'a> {
     /// The value at the outer level and in this object, where given, each with the fields of its level.
     pub(super) fn levels(&self, name: &str) -> Vec<(Self, &'a Json)> {
         let outer = self.outer.map(|outer| Self::new(outer, "", self.faults));
-        let own = Self {
-            object: self.object,
-            outer: None,
-            path: self.path.clone(),
-            faults: self.faults,
-        };
-        outer
-            .into_iter()
-            .chain([own])
-            .filter_map(|level| level.own(name).map(|value| (level, value)))
-            .collect()
+        let own = Self { object: self.object, outer: None, path: self.path.clone(), faults: self.faults };
+        outer.into_iter().chain([own]).filter_map(|level| level.own(name).map(|value| (level, value))).collect()
     }
 
     /// The value, if the key exists at all.
@@ -81,10 +57,7 @@ impl<'a> Fields<'a> {
         if let (Some(value), Some(repeated)) = (value, self.outer.and_then(|outer| outer.get(name)))
             && value != repeated
         {
-            self.fault(
-                name,
-                "differs from the field of the same name at the top level",
-            );
+            self.fault(name, "differs from the field of the same name at the top level");
         }
         value
     }
@@ -111,10 +84,7 @@ impl<'a> Fields<'a> {
                 None
             }
             Json::Integer(value) if *value > limit.into() => {
-                self.fault(
-                    name,
-                    format_args!("{value} is above {limit}, the most that is believed"),
-                );
+                self.fault(name, format_args!("{value} is above {limit}, the most that is believed"));
                 None
             }
             Json::Integer(value) => u32::try_from(*value).ok(),
@@ -146,10 +116,7 @@ impl<'a> Fields<'a> {
         if single.is_finite() && single != 0.0 {
             return Some(single);
         }
-        self.fault(
-            name,
-            format_args!("{number:e} is zero or not finite in single precision"),
-        );
+        self.fault(name, format_args!("{number:e} is zero or not finite in single precision"));
         None
     }
 
@@ -225,10 +192,7 @@ impl<'a> Fields<'a> {
 
     fn require(&self, name: &str, value: &Json, supported: &Json) {
         if value != supported {
-            self.fault(
-                name,
-                format_args!("{value} is not supported, only {supported}"),
-            );
+            self.fault(name, format_args!("{value} is not supported, only {supported}"));
         }
     }
 }

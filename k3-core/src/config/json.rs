@@ -31,16 +31,8 @@ impl Json {
     pub(super) fn parse(bytes: &[u8]) -> Result<Self, String> {
         let mut path = String::new();
         let mut input = serde_json::Deserializer::from_slice(bytes);
-        let value = Tree { path: &mut path }
-            .deserialize(&mut input)
-            .and_then(|value| input.end().map(|()| value));
-        value.map_err(|error| {
-            if path.is_empty() {
-                error.to_string()
-            } else {
-                format!("{path}: {error}")
-            }
-        })
+        let value = Tree { path: &mut path }.deserialize(&mut input).and_then(|value| input.end().map(|()| value));
+        value.map_err(|error| if path.is_empty() { error.to_string() } else { format!("{path}: {error}") })
     }
 
     /// What kind of value this is, for messages.
@@ -116,9 +108,7 @@ impl<'de> Visitor<'de> for Tree<'_> {
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Json, A::Error> {
         let mut array = Vec::new();
-        while let Some(item) = items.next_element_seed(Tree {
-            path: &mut *self.path,
-        })? {
+        while let Some(item) = items.next_element_seed(Tree { path: &mut *self.path })? {
             array.push(item);
         }
         Ok(Json::Array(array))
@@ -132,9 +122,7 @@ impl<'de> Visitor<'de> for Tree<'_> {
                 self.path.push('.');
             }
             self.path.push_str(&key);
-            let value = entries.next_value_seed(Tree {
-                path: &mut *self.path,
-            })?;
+            let value = entries.next_value_seed(Tree { path: &mut *self.path })?;
             if object.insert(key, value).is_some() {
                 return Err(de::Error::custom("given twice"));
             }

@@ -19,10 +19,7 @@ pub(super) fn check(text: &Fields<'_>) {
 
 fn check_scheme(scheme: &Fields<'_>) {
     scheme.only("format", &Json::Text("mxfp4-pack-quantized".to_string()));
-    scheme.only_if_given(
-        "quant_method",
-        &Json::Text("compressed-tensors".to_string()),
-    );
+    scheme.only_if_given("quant_method", &Json::Text("compressed-tensors".to_string()));
     scheme.only_if_given("kv_cache_scheme", &Json::Null);
     let Some(Json::Object(groups)) = scheme.own("config_groups") else {
         scheme.fault("config_groups", "missing, or not an object");

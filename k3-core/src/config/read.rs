@@ -10,8 +10,7 @@ use core::cell::RefCell;
 use super::fields::Fields;
 use super::json::Json;
 use super::{
-    Config, FeedForward, KdaConfig, LayerKind, MlaConfig, MoeConfig, SituConfig, end_ids, layers,
-    quantization,
+    Config, FeedForward, KdaConfig, LayerKind, MlaConfig, MoeConfig, SituConfig, end_ids, layers, quantization,
 };
 use crate::{Error, Result};
 
@@ -48,9 +47,7 @@ impl Config {
         let faults = RefCell::new(Vec::new());
         let config = match top.get("text_config") {
             None => read(&Fields::new(top, "", &faults)),
-            Some(Json::Object(text)) => {
-                read(&Fields::new(text, "text_config.", &faults).within(top))
-            }
+            Some(Json::Object(text)) => read(&Fields::new(text, "text_config.", &faults).within(top)),
             Some(_) => return Err(refuse("text_config: is not an object")),
         };
         match config {
@@ -103,12 +100,7 @@ fn only_what_is_implemented(text: &Fields<'_>) {
     text.only("topk_method", &name("noaux_tc"));
     text.only("mla_use_nope", &Json::Bool(true));
     text.only("num_nextn_predict_layers", &Json::Integer(0));
-    for switch in [
-        "add_cross_attention",
-        "is_encoder_decoder",
-        "attention_bias",
-        "mlp_bias",
-    ] {
+    for switch in ["add_cross_attention", "is_encoder_decoder", "attention_bias", "mlp_bias"] {
         text.only_if_given(switch, &Json::Bool(false));
     }
     let groups = text.integer("num_expert_group", 1, MOST_WIDTH);
@@ -116,9 +108,7 @@ fn only_what_is_implemented(text: &Fields<'_>) {
     if let (Some(groups), Some(chosen)) = (groups, chosen)
         && groups > chosen
     {
-        let reason = format_args!(
-            "{groups} is above topk_group ({chosen}); selection by groups is not supported"
-        );
+        let reason = format_args!("{groups} is above topk_group ({chosen}); selection by groups is not supported");
         text.fault("num_expert_group", reason);
     }
 }
@@ -130,12 +120,7 @@ fn kda(linear: &Fields<'_>) -> Option<KdaConfig> {
     let taps = linear.size("short_conv_kernel_size", 64);
     let gate_lower_bound = linear.optional_negative("gate_lower_bound");
     product(linear, "num_heads", [heads?, head_dim?])?;
-    Some(KdaConfig {
-        heads: heads?,
-        head_dim: head_dim?,
-        taps: taps?,
-        gate_lower_bound: gate_lower_bound?,
-    })
+    Some(KdaConfig { heads: heads?, head_dim: head_dim?, taps: taps?, gate_lower_bound: gate_lower_bound? })
 }
 
 fn mla(text: &Fields<'_>) -> Option<MlaConfig> {
@@ -150,16 +135,11 @@ fn mla(text: &Fields<'_>) -> Option<MlaConfig> {
     if let (Some(heads), Some(key_value_heads)) = (heads, key_value_heads)
         && heads != key_value_heads
     {
-        let reason = format_args!(
-            "{key_value_heads} is not num_attention_heads ({heads}); shared key heads are not supported"
-        );
+        let reason =
+            format_args!("{key_value_heads} is not num_attention_heads ({heads}); shared key heads are not supported");
         text.fault("num_key_value_heads", reason);
     }
-    product(
-        text,
-        "num_attention_heads",
-        [heads?, nope_dim? + rope_dim?.max(value_dim?)],
-    )?;
+    product(text, "num_attention_heads", [heads?, nope_dim? + rope_dim?.max(value_dim?)])?;
     Some(MlaConfig {
         heads: heads?,
         query_rank: query_rank?,
@@ -183,22 +163,12 @@ fn moe(text: &Fields<'_>, layers: Option<&[LayerKind]>) -> Option<MoeConfig> {
     if let (Some(experts), Some(top_k)) = (experts, top_k)
         && top_k > experts
     {
-        text.fault(
-            "num_experts_per_token",
-            format_args!("{top_k} is above num_experts ({experts})"),
-        );
+        text.fault("num_experts_per_token", format_args!("{top_k} is above num_experts ({experts})"));
     }
     if let (Some(experts), Some(layers)) = (experts, layers) {
-        let with_experts = layers
-            .iter()
-            .filter(|layer| layer.feed_forward == FeedForward::Moe)
-            .count();
-        if experts
-            .checked_mul(with_experts)
-            .is_none_or(|all| all > MOST_EXPERTS)
-        {
-            let reason =
-                format_args!("{experts} in each of {with_experts} layers is more than is believed");
+        let with_experts = layers.iter().filter(|layer| layer.feed_forward == FeedForward::Moe).count();
+        if experts.checked_mul(with_experts).is_none_or(|all| all > MOST_EXPERTS) {
+            let reason = format_args!("{experts} in each of {with_experts} layers is more than is believed");
             text.fault("num_experts", reason);
         }
     }
@@ -218,23 +188,15 @@ fn moe(text: &Fields<'_>, layers: Option<&[LayerKind]>) -> Option<MoeConfig> {
 fn situ(text: &Fields<'_>) -> Option<SituConfig> {
     let beta = text.optional_positive("activation_situ_beta");
     let linear_beta = text.optional_positive("activation_situ_linear_beta");
-    Some(SituConfig {
-        beta: beta?.unwrap_or(1.0),
-        linear_beta: linear_beta?,
-    })
+    Some(SituConfig { beta: beta?.unwrap_or(1.0), linear_beta: linear_beta? })
 }
 
 /// The product of two sizes, the first of which is the field `name`.
 fn product(fields: &Fields<'_>, name: &str, factors: [usize; 2]) -> Option<usize> {
     let [left, right] = factors;
-    let product = left
-        .checked_mul(right)
-        .filter(|product| *product <= MOST_PRODUCT);
+    let product = left.checked_mul(right).filter(|product| *product <= MOST_PRODUCT);
     if product.is_none() {
-        fields.fault(
-            name,
-            format_args!("{left} times a width of {right} is more than is believed"),
-        );
+        fields.fault(name, format_args!("{left} times a width of {right} is more than is believed"));
     }
     product
 }

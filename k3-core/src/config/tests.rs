@@ -30,10 +30,7 @@ fn faults(bytes: &[u8]) -> Vec<String> {
 /// The object that holds the field at `path`, and the field's own name.
 fn holder<'c, 'p>(config: &'c mut Value, path: &'p str) -> (&'c mut Map<String, Value>, &'p str) {
     let (parents, name) = path.rsplit_once('.').unwrap_or(("", path));
-    let holder = parents
-        .split('.')
-        .filter(|part| !part.is_empty())
-        .fold(config, |value, part| &mut value[part]);
+    let holder = parents.split('.').filter(|part| !part.is_empty()).fold(config, |value, part| &mut value[part]);
     (holder.as_object_mut().unwrap(), name)
 }
 
@@ -50,19 +47,9 @@ fn remove(config: &mut Value, path: &str) {
 #[test]
 fn the_oracle_configs_are_read() {
     let config = read(&oracle("b")).unwrap();
-    assert_eq!(
-        (config.hidden, config.vocabulary, config.dense_width),
-        (75, 211, 101)
-    );
+    assert_eq!((config.hidden, config.vocabulary, config.dense_width), (75, 211, 101));
     assert_eq!(config.rms_norm_eps.to_bits(), 3e-5_f32.to_bits());
-    assert_eq!(
-        (
-            config.residual_block,
-            config.max_positions,
-            config.layers.len()
-        ),
-        (4, 1_048_576, 11)
-    );
+    assert_eq!((config.residual_block, config.max_positions, config.layers.len()), (4, 1_048_576, 11));
     let layers = |attention, feed_forward| -> Vec<usize> {
         let is = |layer: &usize| {
             let kind = config.layers[*layer];
@@ -74,34 +61,16 @@ fn the_oracle_configs_are_read() {
     assert_eq!(layers(Attention::Kda, FeedForward::Moe), [2, 4, 5, 6, 8]);
     assert_eq!(layers(Attention::Mla, FeedForward::Moe), [3, 7, 9, 10]);
     let kda = &config.kda;
-    assert_eq!(
-        (kda.heads, kda.head_dim, kda.channels(), kda.taps),
-        (5, 20, 100, 4)
-    );
+    assert_eq!((kda.heads, kda.head_dim, kda.channels(), kda.taps), (5, 20, 100, 4));
     assert_eq!(kda.gate_lower_bound, Some(-3.5));
     let mla = &config.mla;
     assert_eq!((mla.heads, mla.query_rank, mla.latent), (3, 37, 29));
-    assert_eq!(
-        (mla.nope_dim, mla.rope_dim, mla.value_dim, mla.output_gate),
-        (13, 7, 11, true)
-    );
+    assert_eq!((mla.nope_dim, mla.rope_dim, mla.value_dim, mla.output_gate), (13, 7, 11, true));
     let moe = &config.moe;
-    assert_eq!(
-        (
-            moe.experts,
-            moe.top_k,
-            moe.latent,
-            moe.expert_width,
-            moe.shared_width
-        ),
-        (13, 3, 96, 160, 480)
-    );
+    assert_eq!((moe.experts, moe.top_k, moe.latent, moe.expert_width, moe.shared_width), (13, 3, 96, 160, 480));
     assert_eq!((moe.renormalize, moe.latent_norm), (true, true));
     assert_eq!(moe.scaling.to_bits(), 1.5_f32.to_bits());
-    assert_eq!(
-        (config.situ.beta, config.situ.linear_beta),
-        (3.0, Some(12.0))
-    );
+    assert_eq!((config.situ.beta, config.situ.linear_beta), (3.0, Some(12.0)));
     assert!(!config.tied_embeddings);
     assert_eq!(config.end_ids, [2]);
     assert_eq!(read(&oracle("a")).unwrap().layers.len(), 13);
@@ -110,10 +79,7 @@ fn the_oracle_configs_are_read() {
 #[test]
 fn the_flat_form_is_the_nested_form_without_its_level() {
     let nested = oracle("b");
-    assert_eq!(
-        read(&nested["text_config"]).unwrap(),
-        read(&nested).unwrap()
-    );
+    assert_eq!(read(&nested["text_config"]).unwrap(), read(&nested).unwrap());
     let mut flat = nested["text_config"].clone();
     remove(&mut flat, "hidden_size");
     set(&mut flat, "quantization_config.format", json!("other"));
@@ -127,11 +93,7 @@ fn the_flat_form_is_the_nested_form_without_its_level() {
 #[test]
 fn switches_reach_the_config() {
     let mut changed = oracle("a");
-    for name in [
-        "moe_renormalize",
-        "latent_moe_use_norm",
-        "mla_use_output_gate",
-    ] {
+    for name in ["moe_renormalize", "latent_moe_use_norm", "mla_use_output_gate"] {
         set(&mut changed, &format!("text_config.{name}"), json!(false));
     }
     set(&mut changed, "text_config.tie_word_embeddings", json!(true));
@@ -139,35 +101,17 @@ fn switches_reach_the_config() {
     set(&mut changed, "text_config.first_k_dense_replace", json!(4));
     set(&mut changed, "text_config.moe_layer_freq", json!(3));
     let config = read(&changed).unwrap();
-    assert!(
-        !config.moe.renormalize
-            && !config.moe.latent_norm
-            && !config.mla.output_gate
-            && config.tied_embeddings
-    );
+    assert!(!config.moe.renormalize && !config.moe.latent_norm && !config.mla.output_gate && config.tied_embeddings);
     let moe = |layer: &usize| config.layers[*layer].feed_forward == FeedForward::Moe;
     assert_eq!((0..13).filter(moe).collect::<Vec<_>>(), [6, 9, 12]);
-    set(
-        &mut changed,
-        "text_config.first_k_dense_replace",
-        json!(1000),
-    );
+    set(&mut changed, "text_config.first_k_dense_replace", json!(1000));
     let config = read(&changed).unwrap();
-    assert!(
-        config
-            .layers
-            .iter()
-            .all(|kind| kind.feed_forward == FeedForward::Dense)
-    );
+    assert!(config.layers.iter().all(|kind| kind.feed_forward == FeedForward::Dense));
 }
 
 #[test]
 fn what_the_published_code_makes_optional_may_be_absent_or_null() {
-    let paths = [
-        "activation_situ_beta",
-        "activation_situ_linear_beta",
-        "linear_attn_config.gate_lower_bound",
-    ];
+    let paths = ["activation_situ_beta", "activation_situ_linear_beta", "linear_attn_config.gate_lower_bound"];
     let (mut absent, mut null) = (oracle("a"), oracle("a"));
     for path in paths.map(|path| format!("text_config.{path}")) {
         remove(&mut absent, &path);
@@ -175,14 +119,7 @@ fn what_the_published_code_makes_optional_may_be_absent_or_null() {
     }
     remove(&mut absent, "text_config.quantization_config");
     let config = read(&absent).unwrap();
-    assert_eq!(
-        (
-            config.situ.beta,
-            config.situ.linear_beta,
-            config.kda.gate_lower_bound
-        ),
-        (1.0, None, None)
-    );
+    assert_eq!((config.situ.beta, config.situ.linear_beta, config.kda.gate_lower_bound), (1.0, None, None));
     assert_eq!(read(&null).unwrap(), config);
 }
 
@@ -214,48 +151,27 @@ struct Hostile {
 
 #[test]
 fn every_hostile_change_gives_exactly_its_faults() {
-    let cases: Vec<Hostile> =
-        serde_json::from_slice(&fixture("hostile/config/changes.json")).unwrap();
+    let cases: Vec<Hostile> = serde_json::from_slice(&fixture("hostile/config/changes.json")).unwrap();
     assert!(cases.len() > 40);
     for case in cases {
         let mut config = oracle("a");
-        case.remove
-            .iter()
-            .for_each(|path| remove(&mut config, path));
-        case.set
-            .into_iter()
-            .for_each(|(path, value)| set(&mut config, &path, value));
-        assert_eq!(
-            faults(&serde_json::to_vec(&config).unwrap()),
-            case.faults,
-            "{}",
-            case.name
-        );
+        case.remove.iter().for_each(|path| remove(&mut config, path));
+        case.set.into_iter().for_each(|(path, value)| set(&mut config, &path, value));
+        assert_eq!(faults(&serde_json::to_vec(&config).unwrap()), case.faults, "{}", case.name);
     }
 }
 
 #[test]
 fn texts_that_are_no_config() {
-    let cases: Vec<Map<String, Value>> =
-        serde_json::from_slice(&fixture("hostile/config/texts.json")).unwrap();
+    let cases: Vec<Map<String, Value>> = serde_json::from_slice(&fixture("hostile/config/texts.json")).unwrap();
     for case in cases {
         let [text, fault] = ["text", "fault"].map(|key| case[key].as_str().unwrap());
         let found = faults(text.as_bytes());
-        assert!(
-            found.len() == 1 && found[0].starts_with(fault),
-            "{text}: {found:?}"
-        );
+        assert!(found.len() == 1 && found[0].starts_with(fault), "{text}: {found:?}");
     }
     let deep = [b"[".repeat(100_000), b"]".repeat(100_000)].concat();
-    assert!(
-        faults(&deep)[0].contains("recursion limit"),
-        "{:?}",
-        faults(&deep)
-    );
-    assert_eq!(
-        faults(&b" ".repeat(1 << 21)),
-        ["is too long to be a config"]
-    );
+    assert!(faults(&deep)[0].contains("recursion limit"), "{:?}", faults(&deep));
+    assert_eq!(faults(&b" ".repeat(1 << 21)), ["is too long to be a config"]);
     assert!(faults(b"{\"a\": \"\xff\"}")[0].starts_with("a: invalid unicode"));
 }
 

@@ -16,12 +16,7 @@ fn a() -> Memory {
 
 fn plain(name: &str, dtype: &str, shape: [u64; 2], size: u64) -> Tensor {
     let data = vec![0; (shape[0] * shape[1] * size) as usize];
-    Tensor {
-        name: name.to_owned(),
-        dtype: dtype.to_owned(),
-        shape: shape.to_vec(),
-        data,
-    }
+    Tensor { name: name.to_owned(), dtype: dtype.to_owned(), shape: shape.to_vec(), data }
 }
 
 #[test]
@@ -34,11 +29,7 @@ fn one_file_without_the_prefix_and_without_an_index() {
         .flat_map(|(_, bytes)| parse(bytes))
         .collect();
     for tensor in &mut tensors {
-        tensor.name = tensor
-            .name
-            .strip_prefix("language_model.")
-            .unwrap()
-            .to_owned();
+        tensor.name = tensor.name.strip_prefix("language_model.").unwrap().to_owned();
     }
     let single = Memory(
         [
@@ -67,32 +58,12 @@ fn the_tensors_that_exist_decide_what_is_packed() {
             *tensor = plain(&tensor.name, "F32", [131, 64], 4);
         });
     let index = folder.open_all().unwrap().index;
-    let expert = index
-        .expert(ExpertId {
-            layer: 2,
-            expert: 7,
-            matrix: ExpertMatrix::Down,
-        })
-        .unwrap();
-    assert_eq!(
-        (expert.encoding, expert.data.bytes, expert.scales),
-        (Encoding::Bf16, 32 * 64 * 2, None)
-    );
-    let output = index
-        .tensor(TensorId::Layer(5, LayerTensor::Output))
-        .unwrap();
-    assert_eq!(
-        (output.encoding, output.rows, output.columns),
-        (Encoding::Mxfp4, 64, 64)
-    );
-    assert_eq!(
-        (output.data.bytes, output.scales.unwrap().bytes),
-        (64 * 32, 64 * 2)
-    );
-    assert_eq!(
-        index.tensor(TensorId::Head).unwrap().encoding,
-        Encoding::F32
-    );
+    let expert = index.expert(ExpertId { layer: 2, expert: 7, matrix: ExpertMatrix::Down }).unwrap();
+    assert_eq!((expert.encoding, expert.data.bytes, expert.scales), (Encoding::Bf16, 32 * 64 * 2, None));
+    let output = index.tensor(TensorId::Layer(5, LayerTensor::Output)).unwrap();
+    assert_eq!((output.encoding, output.rows, output.columns), (Encoding::Mxfp4, 64, 64));
+    assert_eq!((output.data.bytes, output.scales.unwrap().bytes), (64 * 32, 64 * 2));
+    assert_eq!(index.tensor(TensorId::Head).unwrap().encoding, Encoding::F32);
 }
 
 #[test]
@@ -102,16 +73,10 @@ fn a_tied_head_may_be_absent_or_ignored() {
         config["tie_word_embeddings"] = json!(true);
         config["text_config"]["tie_word_embeddings"] = json!(true);
     });
-    assert_eq!(
-        folder.open_all().unwrap().index.tensor(TensorId::Head),
-        None
-    );
+    assert_eq!(folder.open_all().unwrap().index.tensor(TensorId::Head), None);
     let head = "language_model.lm_head.weight";
     let folder = folder.edit(head, |tensors| tensors.retain(|tensor| tensor.name != head));
-    assert_eq!(
-        folder.open_all().unwrap().index.tensor(TensorId::Head),
-        None
-    );
+    assert_eq!(folder.open_all().unwrap().index.tensor(TensorId::Head), None);
 }
 
 #[test]
@@ -129,9 +94,7 @@ fn what_a_switch_leaves_out_may_be_absent_or_ignored() {
     assert_eq!(found(&folder), [None; 2]);
     for (layer, tensor) in tensors {
         let name = TensorId::Layer(layer, tensor).to_string();
-        folder = folder.edit(&name, |tensors| {
-            tensors.retain(|tensor| tensor.name != name)
-        });
+        folder = folder.edit(&name, |tensors| tensors.retain(|tensor| tensor.name != name));
     }
     assert_eq!(found(&folder), [None; 2]);
 }
@@ -144,8 +107,6 @@ fn the_vision_tower_may_be_absent_and_of_any_type() {
         index.insert(vision.name.clone(), json!("vision.safetensors"));
     });
     assert_eq!(folder.open_all().unwrap().index.shards().len(), 14);
-    folder
-        .0
-        .insert("vision.safetensors".to_owned(), build(&[vision]));
+    folder.0.insert("vision.safetensors".to_owned(), build(&[vision]));
     assert_eq!(folder.open_all().unwrap().index.shards().len(), 14);
 }

@@ -17,10 +17,7 @@ enum Damage {
 
 /// Bytes that mean something in JSON are drawn more often.
 fn byte() -> impl Strategy<Value = u8> {
-    prop_oneof![
-        prop::sample::select(b"{}[]\",:0123456789-.eE\\u".to_vec()),
-        any::<u8>()
-    ]
+    prop_oneof![prop::sample::select(b"{}[]\",:0123456789-.eE\\u".to_vec()), any::<u8>()]
 }
 
 fn damage() -> impl Strategy<Value = Damage> {

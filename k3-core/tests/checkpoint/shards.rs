@@ -18,27 +18,12 @@ pub fn parse(bytes: &[u8]) -> Vec<Tensor> {
     let length = u64::from_le_bytes(bytes[..8].try_into().unwrap()) as usize;
     let header: Map<String, Value> = serde_json::from_slice(&bytes[8..8 + length]).unwrap();
     let mut tensors: Vec<(usize, Tensor)> = Vec::new();
-    for (name, info) in header
-        .into_iter()
-        .filter(|(name, _)| name != "__metadata__")
-    {
+    for (name, info) in header.into_iter().filter(|(name, _)| name != "__metadata__") {
         let [begin, end] = [0, 1].map(|side| info["data_offsets"][side].as_u64().unwrap() as usize);
-        let shape = info["shape"]
-            .as_array()
-            .unwrap()
-            .iter()
-            .map(|size| size.as_u64().unwrap())
-            .collect();
+        let shape = info["shape"].as_array().unwrap().iter().map(|size| size.as_u64().unwrap()).collect();
         let dtype = info["dtype"].as_str().unwrap().to_owned();
-        tensors.push((
-            begin,
-            Tensor {
-                name,
-                dtype,
-                shape,
-                data: bytes[8 + length + begin..8 + length + end].to_vec(),
-            },
-        ));
+        tensors
+            .push((begin, Tensor { name, dtype, shape, data: bytes[8 + length + begin..8 + length + end].to_vec() }));
     }
     tensors.sort_by_key(|(begin, _)| *begin);
     tensors.into_iter().map(|(_, tensor)| tensor).collect()
@@ -55,12 +40,7 @@ pub fn build(tensors: &[Tensor]) -> Vec<u8> {
         data.extend_from_slice(&tensor.data);
     }
     let header = serde_json::to_vec(&header).unwrap();
-    [
-        &(header.len() as u64).to_le_bytes(),
-        header.as_slice(),
-        &data,
-    ]
-    .concat()
+    [&(header.len() as u64).to_le_bytes(), header.as_slice(), &data].concat()
 }
 
 const INDEX: &str = "model.safetensors.index.json";
@@ -73,11 +53,7 @@ impl Memory {
         change(&mut tensors);
         self.edit_index(|index| {
             index.retain(|_, of| *of != json!(file));
-            index.extend(
-                tensors
-                    .iter()
-                    .map(|tensor| (tensor.name.clone(), json!(file))),
-            );
+            index.extend(tensors.iter().map(|tensor| (tensor.name.clone(), json!(file))));
         });
         self.0.insert(file, build(&tensors));
         self
@@ -85,14 +61,7 @@ impl Memory {
 
     /// Changes one tensor.
     pub fn edit_tensor(self, name: &str, change: impl FnOnce(&mut Tensor)) -> Self {
-        self.edit(name, |tensors| {
-            change(
-                tensors
-                    .iter_mut()
-                    .find(|tensor| tensor.name == name)
-                    .unwrap(),
-            )
-        })
+        self.edit(name, |tensors| change(tensors.iter_mut().find(|tensor| tensor.name == name).unwrap()))
     }
 
     /// Which tensor the index says is in which file.
@@ -105,19 +74,13 @@ impl Memory {
     pub fn edit_index(&mut self, change: impl FnOnce(&mut Map<String, Value>)) {
         let mut index = self.index();
         change(&mut index);
-        self.0.insert(
-            INDEX.to_owned(),
-            serde_json::to_vec(&json!({ "weight_map": index })).unwrap(),
-        );
+        self.0.insert(INDEX.to_owned(), serde_json::to_vec(&json!({ "weight_map": index })).unwrap());
     }
 
     /// Changes the text config.
     pub fn edit_config(&mut self, change: impl FnOnce(&mut Value)) {
         let mut config: Value = serde_json::from_slice(&self.0["config.json"]).unwrap();
         change(&mut config);
-        self.0.insert(
-            "config.json".to_owned(),
-            serde_json::to_vec(&config).unwrap(),
-        );
+        self.0.insert("config.json".to_owned(), serde_json::to_vec(&config).unwrap());
     }
 }

@@ -22,11 +22,7 @@ impl Directory for Folder {
 
     fn open(&self, name: &str) -> Result<Option<Opened>> {
         match File::open(self.0.join(name)) {
-            Ok(file) => Ok(Some(Opened {
-                name: name.to_owned(),
-                bytes: file.metadata().unwrap().len(),
-                file,
-            })),
+            Ok(file) => Ok(Some(Opened { name: name.to_owned(), bytes: file.metadata().unwrap().len(), file })),
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
             Err(error) => panic!("{name}: {error}"),
         }
@@ -36,13 +32,9 @@ impl Directory for Folder {
     where
         S: for<'de> DeserializeSeed<'de, Value = T>,
     {
-        let mut input =
-            serde_json::Deserializer::from_reader(BufReader::with_capacity(1 << 18, &file.file));
+        let mut input = serde_json::Deserializer::from_reader(BufReader::with_capacity(1 << 18, &file.file));
         let value = seed.deserialize(&mut input);
-        value.map_err(|error| Error::Checkpoint {
-            file: name.to_owned(),
-            reason: error.to_string(),
-        })
+        value.map_err(|error| Error::Checkpoint { file: name.to_owned(), reason: error.to_string() })
     }
 }
 
@@ -52,13 +44,11 @@ impl Storage for Opened {
     }
 
     fn read_exact_at(&self, offset: u64, buffer: &mut [u8]) -> Result<()> {
-        self.file
-            .read_exact_at(buffer, offset)
-            .map_err(|error| Error::Read {
-                file: self.name.clone(),
-                offset,
-                length: buffer.len() as u64,
-                reason: error.to_string(),
-            })
+        self.file.read_exact_at(buffer, offset).map_err(|error| Error::Read {
+            file: self.name.clone(),
+            offset,
+            length: buffer.len() as u64,
+            reason: error.to_string(),
+        })
     }
 }

@@ -27,40 +27,21 @@ fn the_full_checkpoint_is_indexed_in_little_memory() {
     let start = Instant::now();
     let checkpoint = Checkpoint::open(&Folder(place.path().into()), &config, 93).unwrap();
     let seconds = start.elapsed().as_secs_f64();
-    println!(
-        "index and 96 headers: {seconds:.3} s, peak {:?} MB",
-        peak().map(|bytes| bytes >> 20)
-    );
-    assert!(
-        peak().is_none_or(|bytes| bytes < MOST_RESIDENT_BYTES),
-        "{:?}",
-        peak()
-    );
+    println!("index and 96 headers: {seconds:.3} s, peak {:?} MB", peak().map(|bytes| bytes >> 20));
+    assert!(peak().is_none_or(|bytes| bytes < MOST_RESIDENT_BYTES), "{:?}", peak());
 
     // The two shards of the vision tower are needed by nothing.
     assert_eq!(checkpoint.index.shards().len(), 94);
-    let last = ExpertId {
-        layer: 92,
-        expert: 895,
-        matrix: ExpertMatrix::Up,
-    };
+    let last = ExpertId { layer: 92, expert: 895, matrix: ExpertMatrix::Up };
     let last = checkpoint.index.expert(last).unwrap();
-    assert_eq!(
-        (last.rows, last.columns, last.data.bytes),
-        (3072, 3584, 3072 * 1792)
-    );
+    assert_eq!((last.rows, last.columns, last.data.bytes), (3072, 3584, 3072 * 1792));
     assert!(last.data.offset > 1 << 33);
     let scales = last.scales.unwrap();
     assert_eq!(scales.offset, last.data.offset + last.data.bytes);
     // Nothing follows the last expert of a shard.
-    let shard = fs::metadata(place.path().join("model-00093-of-000096.safetensors"))
-        .unwrap()
-        .len();
+    let shard = fs::metadata(place.path().join("model-00093-of-000096.safetensors")).unwrap().len();
     assert_eq!(scales.offset + scales.bytes, shard);
-    let gate = checkpoint
-        .index
-        .tensor(TensorId::Layer(91, LayerTensor::OutputGate))
-        .unwrap();
+    let gate = checkpoint.index.tensor(TensorId::Layer(91, LayerTensor::OutputGate)).unwrap();
     assert_eq!((gate.rows, gate.columns), (12288, 7168));
 }
 
@@ -72,12 +53,6 @@ fn forget_peak() {
 /// The peak of resident memory in bytes; `None` where the system does not tell.
 fn peak() -> Option<u64> {
     let status = fs::read_to_string("/proc/self/status").ok()?;
-    let line = status
-        .lines()
-        .find_map(|line| line.strip_prefix("VmHWM:"))?;
-    line.trim()
-        .strip_suffix(" kB")?
-        .parse::<u64>()
-        .ok()
-        .map(|kilobytes| kilobytes << 10)
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+    line.trim().strip_suffix(" kB")?.parse::<u64>().ok().map(|kilobytes| kilobytes << 10)
 }

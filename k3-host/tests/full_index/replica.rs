@@ -7,9 +7,7 @@ use std::path::Path;
 
 use k3_core::checkpoint::names::{ExpertId, ExpertMatrix, LayerTensor, TensorId};
 use k3_core::checkpoint::required::required;
-use k3_core::config::{
-    Attention, Config, FeedForward, KdaConfig, LayerKind, MlaConfig, MoeConfig, SituConfig,
-};
+use k3_core::config::{Attention, Config, FeedForward, KdaConfig, LayerKind, MlaConfig, MoeConfig, SituConfig};
 
 const LAYERS: usize = 93;
 const SHARDS: usize = 96;
@@ -17,16 +15,8 @@ const SHARDS: usize = 96;
 /// The dimensions of the released model.
 pub fn config() -> Config {
     let kind = |layer: usize| LayerKind {
-        attention: if layer % 4 == 3 || layer == 92 {
-            Attention::Mla
-        } else {
-            Attention::Kda
-        },
-        feed_forward: if layer == 0 {
-            FeedForward::Dense
-        } else {
-            FeedForward::Moe
-        },
+        attention: if layer % 4 == 3 || layer == 92 { Attention::Mla } else { Attention::Kda },
+        feed_forward: if layer == 0 { FeedForward::Dense } else { FeedForward::Moe },
     };
     Config {
         hidden: 7168,
@@ -35,12 +25,7 @@ pub fn config() -> Config {
         rms_norm_eps: 1e-5,
         residual_block: 12,
         dense_width: 33_792,
-        kda: KdaConfig {
-            heads: 96,
-            head_dim: 128,
-            taps: 4,
-            gate_lower_bound: Some(-5.0),
-        },
+        kda: KdaConfig { heads: 96, head_dim: 128, taps: 4, gate_lower_bound: Some(-5.0) },
         mla: MlaConfig {
             heads: 96,
             query_rank: 1536,
@@ -60,10 +45,7 @@ pub fn config() -> Config {
             scaling: 1.0,
             latent_norm: true,
         },
-        situ: SituConfig {
-            beta: 4.0,
-            linear_beta: Some(25.0),
-        },
+        situ: SituConfig { beta: 4.0, linear_beta: Some(25.0) },
         tied_embeddings: false,
         max_positions: 1 << 20,
         end_ids: vec![163_586],
@@ -79,21 +61,15 @@ pub struct Written {
 
 /// Writes all shards and their index into `folder`.
 pub fn write(folder: &Path, config: &Config) -> Written {
-    let mut index =
-        BufWriter::new(File::create(folder.join("model.safetensors.index.json")).unwrap());
-    write!(
-        index,
-        "{{\n  \"metadata\": {{\n    \"total_size\": 1560860324864\n  }},\n  \"weight_map\": {{"
-    )
-    .unwrap();
+    let mut index = BufWriter::new(File::create(folder.join("model.safetensors.index.json")).unwrap());
+    write!(index, "{{\n  \"metadata\": {{\n    \"total_size\": 1560860324864\n  }},\n  \"weight_map\": {{").unwrap();
     let mut written = Written::default();
     for number in 1..=SHARDS {
         let file = format!("model-{number:05}-of-{SHARDS:06}.safetensors");
         let mut shard = Shard::default();
         match number {
             ..=LAYERS => layer(&mut shard, config, number - 1),
-            94 => required(config, 0)
-                .for_each(|id| shard.add(&id.to_string(), "BF16", &id.shape(config).dimensions())),
+            94 => required(config, 0).for_each(|id| shard.add(&id.to_string(), "BF16", &id.shape(config).dimensions())),
             95 => projector(&mut shard),
             _ => vision(&mut shard),
         }
@@ -127,14 +103,14 @@ impl Shard {
         };
         let end = self.bytes + dimensions.iter().product::<u64>() * size;
         let (begin, header) = (self.bytes, &mut self.header);
-        write!(header, r#","{name}":{{"dtype":"{dtype}","shape":{dimensions:?},"data_offsets":[{begin},{end}]}}"#).unwrap();
+        write!(header, r#","{name}":{{"dtype":"{dtype}","shape":{dimensions:?},"data_offsets":[{begin},{end}]}}"#)
+            .unwrap();
         self.names.push(name.to_owned());
         self.bytes = end;
     }
 
     fn finish(self, path: &Path) {
-        let mut text =
-            format!(r#"{{"__metadata__":{{"format":"pt"}}{}}}"#, self.header).replace(", ", ",");
+        let mut text = format!(r#"{{"__metadata__":{{"format":"pt"}}{}}}"#, self.header).replace(", ", ",");
         while !text.len().is_multiple_of(8) {
             text.push(' ');
         }
@@ -151,11 +127,7 @@ fn layer(shard: &mut Shard, config: &Config, layer: usize) {
             continue;
         };
         if of == layer {
-            shard.add(
-                &id.to_string(),
-                dtype(tensor),
-                &id.shape(config).dimensions(),
-            );
+            shard.add(&id.to_string(), dtype(tensor), &id.shape(config).dimensions());
         }
     }
     if config.layers[layer].feed_forward == FeedForward::Dense {
@@ -163,11 +135,7 @@ fn layer(shard: &mut Shard, config: &Config, layer: usize) {
     }
     for expert in 0..config.moe.experts {
         for matrix in ExpertMatrix::ALL {
-            let name = ExpertId {
-                layer,
-                expert,
-                matrix,
-            };
+            let name = ExpertId { layer, expert, matrix };
             let shape = matrix.shape(config);
             let (rows, columns) = (shape.rows() as u64, shape.columns() as u64);
             shard.add(&format!("{name}_packed"), "U8", &[rows, columns / 2]);
@@ -202,26 +170,10 @@ fn vision(shard: &mut Shard) {
             ("wqkv", &[4608, 1024]),
         ];
         for (name, dimensions) in tensors {
-            shard.add(
-                &format!("vision_tower.encoder.blocks.{block}.{name}.weight"),
-                "BF16",
-                dimensions,
-            );
+            shard.add(&format!("vision_tower.encoder.blocks.{block}.{name}.weight"), "BF16", dimensions);
         }
     }
-    shard.add(
-        "vision_tower.encoder.final_layernorm.weight",
-        "BF16",
-        &[1024],
-    );
-    shard.add(
-        "vision_tower.patch_embed.pos_emb.weight",
-        "BF16",
-        &[64, 64, 1024],
-    );
-    shard.add(
-        "vision_tower.patch_embed.proj.weight",
-        "BF16",
-        &[1024, 3, 14, 14],
-    );
+    shard.add("vision_tower.encoder.final_layernorm.weight", "BF16", &[1024]);
+    shard.add("vision_tower.patch_embed.pos_emb.weight", "BF16", &[64, 64, 1024]);
+    shard.add("vision_tower.patch_embed.proj.weight", "BF16", &[1024, 3, 14, 14]);
 }
