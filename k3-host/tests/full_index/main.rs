@@ -1,6 +1,5 @@
 //! Indexing all 96 headers of a checkpoint of the released size: 497,220 tensors whose data are holes.
 
-mod folder;
 mod replica;
 
 use std::fs;
@@ -9,7 +8,7 @@ use std::time::Instant;
 use k3_core::checkpoint::Checkpoint;
 use k3_core::checkpoint::names::{ExpertId, ExpertMatrix, LayerTensor, TensorId};
 
-use folder::Folder;
+use k3_host::checkpoint::Folder;
 
 /// The limit on what indexing may take, everything in the process included.
 const MOST_RESIDENT_BYTES: u64 = 64 << 20;
@@ -25,7 +24,7 @@ fn the_full_checkpoint_is_indexed_in_little_memory() {
 
     forget_peak();
     let start = Instant::now();
-    let checkpoint = Checkpoint::open(&Folder(place.path().into()), &config, 93).unwrap();
+    let checkpoint = Checkpoint::open(&Folder { path: place.path().into() }, &config, 93).unwrap();
     let seconds = start.elapsed().as_secs_f64();
     println!("index and 96 headers: {seconds:.3} s, peak {:?} MB", peak().map(|bytes| bytes >> 20));
     assert!(peak().is_none_or(|bytes| bytes < MOST_RESIDENT_BYTES), "{:?}", peak());
