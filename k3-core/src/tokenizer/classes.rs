@@ -1,40 +1,40 @@
 //! The classes of code points that the piece pattern tells apart.
 //!
 //! The pattern speaks of overlapping sets: a mark may be part of a word, a word's leading character, or punctuation.
-//! Here every code point has exactly one [`Class`], chosen so that each set of the pattern is a union of classes. A set
-//! is then a bit mask, and membership one shift.
+//! Here every code point has exactly one [`Class`], chosen so that each set of the pattern is a union of classes. A class
+//! is then a bit and a set a mask.
 
 use super::unicode::{BLOCK_OF, BLOCKS};
 
-/// The class of one code point, numbered as `scripts/unicode_tables.py` numbers them.
+/// The class of one code point, as a set of one: a bit with the number that `scripts/unicode_tables.py` gives the class.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Class(u8);
+pub(super) struct Class(u16);
 
 impl Class {
     /// None of the others: punctuation, symbols, controls, unassigned.
-    pub(super) const OTHER: Class = Class(0);
+    pub(super) const OTHER: Class = Class(1 << 0);
     /// `\s` apart from CR and LF.
-    pub(super) const SPACE: Class = Class(1);
+    pub(super) const SPACE: Class = Class(1 << 1);
     /// CR and LF.
-    pub(super) const NEWLINE: Class = Class(2);
+    pub(super) const NEWLINE: Class = Class(1 << 2);
     /// `\p{Lu}` and `\p{Lt}`.
-    pub(super) const UPPER: Class = Class(3);
+    pub(super) const UPPER: Class = Class(1 << 3);
     /// `\p{Ll}`.
-    pub(super) const LOWER: Class = Class(4);
+    pub(super) const LOWER: Class = Class(1 << 4);
     /// `\p{Lm}` and `\p{Lo}` outside Han.
-    pub(super) const CASELESS: Class = Class(5);
+    pub(super) const CASELESS: Class = Class(1 << 5);
     /// `\p{M}` outside Han.
-    pub(super) const MARK: Class = Class(6);
+    pub(super) const MARK: Class = Class(1 << 6);
     /// `\p{N}` outside Han.
-    pub(super) const NUMBER: Class = Class(7);
+    pub(super) const NUMBER: Class = Class(1 << 7);
     /// `\p{Han}` and `\p{L}`.
-    pub(super) const HAN_LETTER: Class = Class(8);
+    pub(super) const HAN_LETTER: Class = Class(1 << 8);
     /// `\p{Han}` and `\p{N}`.
-    pub(super) const HAN_NUMBER: Class = Class(9);
+    pub(super) const HAN_NUMBER: Class = Class(1 << 9);
     /// `\p{Han}`, neither letter nor number.
-    pub(super) const HAN_OTHER: Class = Class(10);
+    pub(super) const HAN_OTHER: Class = Class(1 << 10);
     /// Not a code point: the end of the text. In no set.
-    pub(super) const END: Class = Class(11);
+    pub(super) const END: Class = Class(0);
 }
 
 /// A set of classes.
@@ -64,7 +64,7 @@ impl Set {
         let mut bits = 0;
         let mut i = 0;
         while i < classes.len() {
-            bits |= 1 << classes[i].0;
+            bits |= classes[i].0;
             i += 1;
         }
         Set(bits)
@@ -73,7 +73,7 @@ impl Set {
     /// Whether `class` is in the set.
     #[inline]
     pub(super) const fn has(self, class: Class) -> bool {
-        (self.0 >> class.0) & 1 == 1
+        self.0 & class.0 != 0
     }
 }
 
@@ -82,7 +82,7 @@ impl Set {
 pub(super) const fn class_of(point: u32) -> Class {
     let block = BLOCK_OF[(point >> 7) as usize] as usize;
     let word = BLOCKS[block * 8 + (point >> 4 & 7) as usize];
-    Class((word >> (4 * (point & 15)) & 15) as u8)
+    Class(1 << (word >> (4 * (point & 15)) & 15))
 }
 
 /// The classes of ASCII, where most text is.
@@ -98,29 +98,30 @@ static ASCII: [Class; 128] = {
 
 /// The class of the code point that begins at byte `at` of `text`, and where the next one begins. At the end:
 /// [`Class::END`], which is in no set, and `at`.
-#[inline]
+#[inline(always)]
 pub(super) fn step(text: &str, at: usize) -> (Class, usize) {
-    let bytes = text.as_bytes();
-    let Some(&first) = bytes.get(at) else {
-        return (Class::END, at);
-    };
-    if first < 0x80 {
-        return (ASCII[first as usize], at + 1);
+    match text.as_bytes().get(at) {
+        None => (Class::END, at),
+        Some(&first) if first < 0x80 => (ASCII[usize::from(first)], at + 1),
+        Some(_) => {
+            let (point, next) = step_point(text, at);
+            (class_of(point), next)
+        }
     }
-    let (point, next) = wide_point(bytes, at, first);
-    (class_of(point), next)
 }
 
-/// Decodes the code point of two to four bytes at `at`; `bytes` is the whole of a `str`, so the form is known good.
+/// The code point of two to four bytes that begins at byte `at` of `text`, and where the next one begins. The form is
+/// known to be good, for `text` is a `str`.
 #[inline]
-fn wide_point(bytes: &[u8], at: usize, first: u8) -> (u32, usize) {
-    let tail = |i: usize| u32::from(bytes[at + i] & 0x3F);
-    let first = u32::from(first);
+pub(super) fn step_point(text: &str, at: usize) -> (u32, usize) {
+    let bytes = &text.as_bytes()[at..];
+    let inner = |i: usize| u32::from(bytes[i] & 0x3F);
+    let first = u32::from(bytes[0]);
     match first {
-        0..0xE0 => ((first & 0x1F) << 6 | tail(1), at + 2),
-        0xE0..0xF0 => ((first & 0x0F) << 12 | tail(1) << 6 | tail(2), at + 3),
+        0..0xE0 => ((first & 0x1F) << 6 | inner(1), at + 2),
+        0xE0..0xF0 => ((first & 0x0F) << 12 | inner(1) << 6 | inner(2), at + 3),
         _ => (
-            (first & 0x07) << 18 | tail(1) << 12 | tail(2) << 6 | tail(3),
+            (first & 0x07) << 18 | inner(1) << 12 | inner(2) << 6 | inner(3),
             at + 4,
         ),
     }

@@ -9,6 +9,7 @@
 //!
 //! Time is linear in the text, but for a logarithm in the length of a piece; no input makes it worse.
 
+mod atoms;
 mod classes;
 mod cuts;
 mod merge;
@@ -29,9 +30,8 @@ use alloc::vec::Vec;
 pub use cuts::PART_CHARS;
 pub use stream::Utf8Stream;
 
-use cuts::Cuts;
-use merge::Merger;
-use pieces::Pieces;
+use merge::{Merger, Merges};
+use pieces::pieces;
 use ranks::Ranks;
 use specials::{SPECIALS, Specials};
 use vocabulary::Tokens;
@@ -56,7 +56,7 @@ pub enum Mode {
 /// The tokenizer: the base vocabulary, and 256 special ids behind it.
 #[derive(Debug)]
 pub struct Tokenizer {
-    ranks: Ranks,
+    merges: Merges,
     specials: Specials,
 }
 
@@ -68,14 +68,17 @@ impl Tokenizer {
     /// form: ranks from 0 up without gaps in the order of the lines, each token once, all single bytes, LF ends.
     pub fn new(model: &[u8], config: &[u8]) -> Result<Self> {
         let ranks = Ranks::new(Tokens::parse(model)?)?;
-        let specials = Specials::new(config, ranks.len() as u32)?;
-        Ok(Tokenizer { ranks, specials })
+        let specials = Specials::new(config, ranks.tokens().len() as u32)?;
+        Ok(Tokenizer {
+            merges: Merges::new(ranks),
+            specials,
+        })
     }
 
     /// The number of ids: the base vocabulary and the special ids.
     #[must_use]
     pub fn vocabulary(&self) -> usize {
-        self.ranks.len() + SPECIALS
+        self.merges.ranks.tokens().len() + SPECIALS
     }
 
     /// Checks that a model with `vocabulary` ids was made for this tokenizer.
@@ -88,7 +91,7 @@ impl Tokenizer {
         }
         let reason = format!(
             "{} tokens and {SPECIALS} special ids make {}, but the model has {vocabulary}",
-            self.ranks.len(),
+            self.merges.ranks.tokens().len(),
             self.vocabulary()
         );
         Err(Error::Vocabulary {
@@ -109,7 +112,7 @@ impl Tokenizer {
     /// Appends the ids of `text` to `ids`.
     pub fn encode_into(&self, text: &str, mode: Mode, ids: &mut Vec<u32>) {
         let mut merger = Merger::default();
-        for stretch in Cuts::new(text) {
+        for stretch in cuts::stretches(text) {
             self.encode_stretch(stretch, mode, &mut merger, ids);
         }
     }
@@ -129,8 +132,8 @@ impl Tokenizer {
 
     /// Steps 3 and 4.
     fn encode_plain(&self, text: &str, merger: &mut Merger, ids: &mut Vec<u32>) {
-        for piece in Pieces::new(text) {
-            merger.encode(&self.ranks, piece.as_bytes(), ids);
+        for piece in pieces(text) {
+            merger.encode(&self.merges, text, piece, ids);
         }
     }
 
@@ -144,7 +147,12 @@ impl Tokenizer {
             id: id.into(),
             vocabulary: self.vocabulary(),
         };
-        self.ranks.token(id).or_else(special).ok_or(outside)
+        self.merges
+            .ranks
+            .tokens()
+            .get(id)
+            .or_else(special)
+            .ok_or(outside)
     }
 
     /// The bytes of `ids`. They need not be UTF-8: a model may produce any ids. [`Utf8Stream`] makes text of them.

@@ -11,7 +11,7 @@ use super::MODEL_FILE;
 use crate::{Error, Result};
 
 /// More tokens than this are refused. The released vocabulary has 163,584.
-pub(super) const MAX_TOKENS: usize = 1 << 22;
+const MAX_TOKENS: usize = 1 << 22;
 
 /// The bytes of every token, by rank.
 ///
@@ -84,6 +84,11 @@ impl Tokens {
     /// The number of tokens.
     pub(super) fn len(&self) -> usize {
         self.ends.len()
+    }
+
+    /// The tokens in the order of their ranks.
+    pub(super) fn iter(&self) -> impl Iterator<Item = &[u8]> {
+        (0..self.len() as u32).filter_map(|rank| self.get(rank))
     }
 
     /// The bytes of the token with this rank, if there is one.
