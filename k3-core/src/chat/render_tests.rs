@@ -3,7 +3,8 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use super::*;
-use crate::chat::fixtures;
+use crate::chat::vocabulary::{KnownIds, Vocabulary};
+use crate::chat::{encode, fixtures};
 
 fn text(segments: &[Segment]) -> String {
     segments
@@ -337,4 +338,16 @@ fn a_schema_is_sought_where_the_released_encoder_seeks_it() {
         body(r#""response_format": "json_object""#)
             .ends_with("any additional formatting.<|close|>message<|sep|><|end_of_msg|>")
     );
+}
+
+/// Only where segments end is checked here: no token of the fixtures crosses an edge, and none is of the other kind.
+#[test]
+fn released_ids_keep_to_the_edges_and_kinds_of_segments() {
+    let vocabulary = Vocabulary::released();
+    for case in fixtures::conversations() {
+        let segments = render(&case.conversation).expect(&case.name);
+        let ids = encode(&segments, &KnownIds::new(vocabulary, &case.ids));
+        assert_eq!(ids, Ok(case.ids.clone()), "{}", case.name);
+        assert_eq!(vocabulary.text(&case.ids), case.text, "{}", case.name);
+    }
 }
