@@ -66,81 +66,83 @@ fn all_json_escapes_are_read() {
     assert_eq!(history.entries()[0].content, "\"\\/\u{8}\u{c}\n\r\té😀");
 }
 
+/// Second lines, and what is said of them.
+const DAMAGED: &[(&str, &str)] = &[
+    ("", "blank"),
+    (" \t\r", "blank"),
+    ("[]", "invalid"),
+    ("{}", "missing field `role`"),
+    (r#"{"role":"assistant"}"#, "missing field `content`"),
+    (r#"{"role":"assistant","content":"y""#, "EOF"),
+    (r#"{"role":"assistant","content":"y",}"#, "trailing comma"),
+    (
+        r#"{"role":"assistant","content":"y"} x"#,
+        "trailing characters",
+    ),
+    (
+        r#"{"role":"assistant","content":"y"}{}"#,
+        "trailing characters",
+    ),
+    (
+        r#"{"role":"assistant","content":"y","name":"z"}"#,
+        "unknown field `name`",
+    ),
+    (
+        r#"{"role":"assistant","content":"y","content":"y"}"#,
+        "duplicate field `content`",
+    ),
+    (
+        r#"{"role":"assistant","content":"y","\u0063ontent":"y"}"#,
+        "duplicate field `content`",
+    ),
+    (
+        r#"{"role":"assistant","content":null}"#,
+        "expected a string",
+    ),
+    (
+        r#"{"role":"assistant","content":"y","reasoning_content":null}"#,
+        "expected a string",
+    ),
+    (
+        r#"{"role":"assistant","content":["y"]}"#,
+        "expected a string",
+    ),
+    (r#"{"role":"tool","content":"y"}"#, "unknown variant `tool`"),
+    (r#"{"role":1,"content":"y"}"#, "expected value"),
+    (r#"{"role":"assistant","content":"\u0000"}"#, "U+0000"),
+    (
+        r#"{"role":"assistant","content":"","reasoning_content":"a\u0000"}"#,
+        "U+0000",
+    ),
+    (r#"{"role":"assistant","content":"\ud800"}"#, "hex escape"),
+    (
+        r#"{"role":"assistant","content":"\ud800\u0041"}"#,
+        "surrogate",
+    ),
+    (r#"{"role":"assistant","content":"\udc00"}"#, "surrogate"),
+    (r#"{"role":"assistant","content":"\x41"}"#, "invalid escape"),
+    (
+        "{\"role\":\"assistant\",\"content\":\"\u{1}\"}",
+        "control character",
+    ),
+    (
+        "{\"role\":\"assistant\",\"content\":\"\t\"}",
+        "control character",
+    ),
+    (
+        "{\"role\":\"assistant\",\"content\":\"\0\"}",
+        "control character",
+    ),
+    (
+        "{\"role\":\"assistant\",\"content\":\"y\"}\0",
+        "trailing characters",
+    ),
+];
+
 #[test]
 fn damaged_lines_are_refused_with_their_number() {
-    let second = |line: &str| alloc::format!("{USER}\n{line}\n");
-    for (line, reason) in [
-        ("", "blank"),
-        (" \t\r", "blank"),
-        ("[]", "invalid"),
-        ("{}", "missing field `role`"),
-        (r#"{"role":"assistant"}"#, "missing field `content`"),
-        (r#"{"role":"assistant","content":"y""#, "EOF"),
-        (r#"{"role":"assistant","content":"y",}"#, "trailing comma"),
-        (
-            r#"{"role":"assistant","content":"y"} x"#,
-            "trailing characters",
-        ),
-        (
-            r#"{"role":"assistant","content":"y"}{}"#,
-            "trailing characters",
-        ),
-        (
-            r#"{"role":"assistant","content":"y","name":"z"}"#,
-            "unknown field `name`",
-        ),
-        (
-            r#"{"role":"assistant","content":"y","content":"y"}"#,
-            "duplicate field `content`",
-        ),
-        (
-            r#"{"role":"assistant","content":"y","\u0063ontent":"y"}"#,
-            "duplicate field `content`",
-        ),
-        (
-            r#"{"role":"assistant","content":null}"#,
-            "expected a string",
-        ),
-        (
-            r#"{"role":"assistant","content":"y","reasoning_content":null}"#,
-            "expected a string",
-        ),
-        (
-            r#"{"role":"assistant","content":["y"]}"#,
-            "expected a string",
-        ),
-        (r#"{"role":"tool","content":"y"}"#, "unknown variant `tool`"),
-        (r#"{"role":1,"content":"y"}"#, "expected value"),
-        (r#"{"role":"assistant","content":"\u0000"}"#, "U+0000"),
-        (
-            r#"{"role":"assistant","content":"","reasoning_content":"a\u0000"}"#,
-            "U+0000",
-        ),
-        (r#"{"role":"assistant","content":"\ud800"}"#, "hex escape"),
-        (
-            r#"{"role":"assistant","content":"\ud800\u0041"}"#,
-            "surrogate",
-        ),
-        (r#"{"role":"assistant","content":"\udc00"}"#, "surrogate"),
-        (r#"{"role":"assistant","content":"\x41"}"#, "invalid escape"),
-        (
-            "{\"role\":\"assistant\",\"content\":\"\u{1}\"}",
-            "control character",
-        ),
-        (
-            "{\"role\":\"assistant\",\"content\":\"\t\"}",
-            "control character",
-        ),
-        (
-            "{\"role\":\"assistant\",\"content\":\"\0\"}",
-            "control character",
-        ),
-        (
-            "{\"role\":\"assistant\",\"content\":\"y\"}\0",
-            "trailing characters",
-        ),
-    ] {
-        refused(second(line).as_bytes(), 2, reason);
+    for (line, reason) in DAMAGED {
+        refused(alloc::format!("{USER}\n{line}\n").as_bytes(), 2, reason);
     }
     refused(b"\n", 1, "blank");
     refused(

@@ -7,29 +7,23 @@
 pub mod conversation;
 pub mod history;
 pub mod json;
-mod json_parse;
-mod json_write;
-mod markup;
-mod reader;
 mod render;
 mod request;
+mod request_options;
 mod segments;
-mod strict;
-mod tokens;
 mod tool_results;
-mod turn;
+pub mod turn;
 
 pub use conversation::{
     Arguments, Conversation, Effort, Message, Part, RenderOptions, ResponseFormat, Role, Thinking,
     ToolCall, ToolChoice,
 };
-pub use json_write::Style;
-pub use reader::{Channel, Event, TurnReader};
+pub use json::{Json, Style};
 pub use render::{IMAGE_PLACEHOLDER, image_prompt, render};
 pub use segments::{Segment, SegmentEncoder, SegmentKind, encode};
-pub use strict::{StoredTurn, read_stored_turn};
-pub use tokens::{TokenText, TurnTokens};
-pub use turn::{Ending, Turn};
+pub use turn::{
+    Channel, Ending, Event, StoredTurn, TokenText, Turn, TurnReader, TurnTokens, read_stored_turn,
+};
 
 #[cfg(test)]
 mod fixtures;

@@ -15,8 +15,7 @@ use super::conversation::{
     Arguments, Conversation, Effort, Message, Part, ResponseFormat, Role, Thinking, ToolCall,
     ToolChoice, is_blank,
 };
-use super::json::Json;
-use super::json_write::{Style, array_text};
+use super::json::{Json, Style, array_text};
 use super::segments::{Segment, SegmentKind, SegmentWriter};
 use super::tool_results::{Placed, place_tool_results};
 use crate::{Error, Result};

@@ -1,6 +1,7 @@
 use alloc::format;
 
 use super::*;
+use crate::chat::Thinking;
 
 fn refused(json: &str) -> String {
     match Conversation::from_json(json.as_bytes()) {

@@ -77,3 +77,7 @@ fn place_run<'a>(run: &'a [Message], calls: &CallsById<'a>, placed: &mut Vec<Pla
         })),
     }
 }
+
+#[cfg(test)]
+#[path = "tool_results_tests.rs"]
+mod tests;

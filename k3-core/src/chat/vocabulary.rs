@@ -2,13 +2,12 @@
 
 use alloc::collections::BTreeMap;
 use alloc::format;
-use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::cell::Cell;
 use std::sync::OnceLock;
 
 use super::segments::{SegmentEncoder, SegmentKind};
-use super::tokens::{TokenText, TurnTokens};
+use super::turn::{TokenText, TurnTokens};
 use crate::{Error, Result};
 
 const FIRST_ADDED: u32 = 163_584;
@@ -83,14 +82,6 @@ impl Vocabulary {
                     .expect(text)
             })
             .collect()
-    }
-
-    pub fn text(&self, ids: &[u32]) -> String {
-        let bytes: Vec<u8> = ids
-            .iter()
-            .flat_map(|&id| self.bytes[id as usize].clone())
-            .collect();
-        String::from_utf8_lossy(&bytes).to_string()
     }
 
     fn single(&self, text: &str, control: bool) -> Option<u32> {

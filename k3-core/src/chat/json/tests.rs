@@ -1,7 +1,6 @@
 //! Expected texts are what CPython 3.11 prints for `json.dumps(json.loads(text), ensure_ascii=False)`.
 
 use super::*;
-use crate::chat::json_write::Style;
 
 fn spaced(text: &str) -> String {
     Json::parse(text).expect(text).to_text(Style::Spaced)

@@ -4,71 +4,15 @@
 //! token, and markup that does not, counts as text of the channel it stands in and is shown as it is spelled. Real turns
 //! need this: a think block is cut short, a channel is opened before the last one is closed, a message just ends.
 
-use alloc::string::String;
 use alloc::vec::Vec;
-use core::ops::Range;
 
-use super::conversation::Thinking;
+use super::events::{Channel, Event};
 use super::markup::Tag;
 use super::tokens::{TokenText, TurnTokens, text_of};
+use crate::chat::conversation::Thinking;
 
 /// No tag is longer, in tokens: text after a stray `<|open|>` is shown after so many at the latest.
 const MAX_TAG_TOKENS: usize = 256;
-
-/// Where a piece of text belongs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Channel {
-    /// What the model thinks.
-    Think,
-    /// What it says.
-    Response,
-    /// What stands beside the arguments where it calls tools.
-    Tools,
-    /// An argument of a call.
-    Argument,
-}
-
-/// What happens in a turn.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Event {
-    /// One of the first three channels begins, or goes on.
-    Enter(Channel),
-    /// A token of text.
-    Text {
-        /// Where it belongs.
-        channel: Channel,
-        /// The token.
-        id: u32,
-    },
-    /// A call of a tool begins.
-    Call {
-        /// The tool's name.
-        tool: String,
-    },
-    /// An argument begins.
-    Argument {
-        /// Its name.
-        key: String,
-        /// The name of its type.
-        type_name: String,
-    },
-    /// A block of JSON begins that holds all arguments.
-    JsonArguments,
-    /// The argument, or block, is complete.
-    ArgumentEnd,
-    /// The call is over.
-    CallEnd {
-        /// Whether all of it is closed and in its place. If not, it must not be carried out.
-        whole: bool,
-        /// Which of the turn's tokens it consists of.
-        tokens: Range<usize>,
-    },
-    /// The turn is over.
-    End {
-        /// Whether everything was closed before.
-        closed: bool,
-    },
-}
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Place {

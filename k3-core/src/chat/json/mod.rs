@@ -4,6 +4,9 @@
 //! keep their order, integers of any size keep every digit, `3.0` stays `3.0`, and `1e5` becomes `100000.0`.
 //! `serde_json::Value` keeps none of these without switches that would change every other JSON file this crate reads.
 
+mod parse;
+mod write;
+
 use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
 use alloc::string::{String, ToString};
@@ -13,7 +16,9 @@ use core::fmt;
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
-use super::json_parse::Parser;
+use parse::Parser;
+pub use write::Style;
+pub(super) use write::array_text;
 
 /// A JSON value.
 #[derive(Debug, Clone, PartialEq)]
@@ -114,5 +119,4 @@ impl<'de> Deserialize<'de> for Json {
 }
 
 #[cfg(test)]
-#[path = "json_tests.rs"]
 mod tests;

@@ -5,7 +5,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt::Write;
 
-use super::json::Json;
+use super::Json;
 
 /// The two forms in which JSON stands in a prompt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,7 +27,7 @@ impl Json {
 }
 
 /// A list of values as the text of one array.
-pub(super) fn array_text(items: &[Json], style: Style) -> String {
+pub fn array_text(items: &[Json], style: Style) -> String {
     let mut out = String::new();
     write_array(items, style, &mut out);
     out

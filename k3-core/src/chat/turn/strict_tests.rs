@@ -33,7 +33,7 @@ enum Expected {
 #[test]
 fn vectors_are_stored_or_refused() {
     let vectors: Vectors =
-        serde_json::from_str(include_str!("../../../fixtures/chat/parse_vectors.json"))
+        serde_json::from_str(include_str!("../../../../fixtures/chat/parse_vectors.json"))
             .expect("a valid fixture");
     assert_eq!(vectors.cases.len(), 15);
     let vocabulary = Vocabulary::released();

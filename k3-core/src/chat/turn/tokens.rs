@@ -4,7 +4,7 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use super::segments::{
+use crate::chat::segments::{
     CLOSE, END_OF_MESSAGE, OPEN, SEPARATOR, SegmentEncoder, SegmentKind, SegmentWriter, encode,
 };
 use crate::{Error, Result};
@@ -22,18 +22,18 @@ pub trait TokenText {
     fn is_added(&self, id: u32) -> bool;
 }
 
-/// The ids that give a turn its form. In brackets the ids of the released tokenizer.
+/// The ids that give a turn its form. In parentheses the ids of the released tokenizer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TurnTokens {
-    /// `<|open|>` [163587]
+    /// `<|open|>` (163587)
     pub open: u32,
-    /// `<|close|>` [163588]
+    /// `<|close|>` (163588)
     pub close: u32,
-    /// `<|sep|>` [163589]
+    /// `<|sep|>` (163589)
     pub separator: u32,
-    /// `<|end_of_msg|>` [163586], which the format puts at the end of a message.
+    /// `<|end_of_msg|>` (163586), which the format puts at the end of a message.
     pub end_of_message: u32,
-    /// `[EOS]` [163585], which the model puts there.
+    /// `[EOS]` (163585), which the model puts there.
     pub end_of_text: u32,
     /// What stands between reasoning and content.
     pub(super) reasoning_end: Vec<u32>,

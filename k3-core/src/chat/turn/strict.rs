@@ -1,12 +1,12 @@
 //! Reading a generated turn that is to be stored.
 //!
 //! A stored turn is rendered and encoded again later. Only a turn of exactly the form that rendering would give it comes
-//! back as the same tokens, so that everything else is refused. [`turn`](super::turn) reads the rest for display.
+//! back as the same tokens, so that everything else is refused. [`Turn`](super::Turn) shows the rest.
 
 use alloc::string::String;
 
-use super::conversation::Thinking;
 use super::tokens::{TokenText, TurnTokens, text_of};
+use crate::chat::conversation::Thinking;
 use crate::{Error, Result};
 
 /// A turn as the history keeps it.

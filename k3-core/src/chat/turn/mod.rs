@@ -1,13 +1,24 @@
-//! A whole generated turn, as shown: reasoning, content and tool calls apart.
+//! Generated turns.
+//!
+//! [`TurnReader`] reads a turn token by token; [`Turn`] is a whole one as shown, reasoning, content and tool calls apart;
+//! [`read_stored_turn`] admits one that may be stored.
+
+mod events;
+mod markup;
+mod reader;
+mod strict;
+mod tokens;
 
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::ops::Range;
 
-use super::conversation::{Arguments, Thinking, ToolCall};
-use super::json::Json;
-use super::reader::{Channel, Event, TurnReader};
-use super::tokens::{TokenText, TurnTokens};
+use crate::chat::conversation::{Arguments, Thinking, ToolCall};
+use crate::chat::json::Json;
+pub use events::{Channel, Event};
+pub use reader::TurnReader;
+pub use strict::{StoredTurn, read_stored_turn};
+pub use tokens::{TokenText, TurnTokens};
 
 /// A generated turn. Bytes that are no characters are U+FFFD in it.
 #[derive(Debug, Clone, PartialEq)]
@@ -230,5 +241,4 @@ fn typed(type_name: &str, text: String) -> Option<Json> {
 }
 
 #[cfg(test)]
-#[path = "turn_tests.rs"]
 mod tests;

@@ -3,7 +3,7 @@
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
-use super::json::{Json, SyntaxError, object};
+use super::{Json, SyntaxError, object};
 
 /// How deep values may nest: far above any schema, far below the stack of a WebAssembly guest.
 const MAX_DEPTH: usize = 512;
