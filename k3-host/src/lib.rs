@@ -10,4 +10,5 @@ pub mod replace;
 pub mod report;
 pub mod sequence;
 pub mod storage;
+pub mod synth;
 pub mod workers;

@@ -23,28 +23,15 @@ pub struct Bytes {
 
 /// Where a folder of `fixtures/` is.
 pub fn fixture(path: &str) -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR"))
-        .join("../fixtures")
-        .join(path)
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../fixtures").join(path)
 }
 
 impl Memory {
     /// The files of a folder of `fixtures/`, without those in folders inside it.
     pub fn load(path: &str) -> Self {
-        let entries = fs::read_dir(fixture(path))
-            .unwrap()
-            .map(|entry| entry.unwrap());
+        let entries = fs::read_dir(fixture(path)).unwrap().map(|entry| entry.unwrap());
         let files = entries.filter(|entry| entry.file_type().unwrap().is_file());
-        Self(
-            files
-                .map(|file| {
-                    (
-                        file.file_name().into_string().unwrap(),
-                        fs::read(file.path()).unwrap(),
-                    )
-                })
-                .collect(),
-        )
+        Self(files.map(|file| (file.file_name().into_string().unwrap(), fs::read(file.path()).unwrap())).collect())
     }
 
     pub fn config(&self) -> Config {
@@ -67,10 +54,7 @@ impl Directory for Memory {
     type File = Bytes;
 
     fn open(&self, name: &str) -> Result<Option<Bytes>> {
-        Ok(self.0.get(name).map(|bytes| Bytes {
-            name: name.to_owned(),
-            bytes: bytes.as_slice().into(),
-        }))
+        Ok(self.0.get(name).map(|bytes| Bytes { name: name.to_owned(), bytes: bytes.as_slice().into() }))
     }
 }
 
@@ -81,16 +65,9 @@ impl Storage for Bytes {
 
     fn read_exact_at(&self, offset: u64, buffer: &mut [u8]) -> Result<()> {
         let length = buffer.len();
-        let range = usize::try_from(offset)
-            .ok()
-            .and_then(|start| self.bytes.get(start..)?.get(..length));
+        let range = usize::try_from(offset).ok().and_then(|start| self.bytes.get(start..)?.get(..length));
         let reason = || "past the end".to_owned();
-        let refuse = || Error::Read {
-            file: self.name.clone(),
-            offset,
-            length: length as u64,
-            reason: reason(),
-        };
+        let refuse = || Error::Read { file: self.name.clone(), offset, length: length as u64, reason: reason() };
         buffer.copy_from_slice(range.ok_or_else(refuse)?);
         Ok(())
     }
