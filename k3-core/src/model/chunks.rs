@@ -13,6 +13,9 @@ pub(super) struct Chunks<'a> {
     pub length: usize,
 }
 
+/// Takes the number of a chunk, that chunk of each buffer, and scratch room.
+pub(super) type ChunkWork<'a, const N: usize> = dyn Fn(usize, [&mut [f32]; N], &mut [f32]) + Sync + 'a;
+
 /// Calls `work` once for each chunk number, on the workers, with that chunk of every buffer.
 ///
 /// All buffers have equally many chunks. Each call also gets room for intermediate values: an equal share of `scratch`
@@ -21,7 +24,7 @@ pub(super) fn for_each_chunk<const N: usize>(
     workers: &dyn Workers,
     buffers: [Chunks<'_>; N],
     scratch: &mut [f32],
-    work: &(dyn Fn(usize, [&mut [f32]; N], &mut [f32]) + Sync),
+    work: &ChunkWork<'_, N>,
 ) {
     let count = buffers[0].data.len().div_ceil(buffers[0].length);
     for buffer in &buffers {

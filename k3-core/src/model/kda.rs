@@ -9,6 +9,7 @@ use alloc::vec::Vec;
 
 use super::chunks::{Chunks, for_each_chunk};
 use super::compute::Compute;
+use super::positions::{Positions, Span};
 use super::state::KdaState;
 use super::weights::KdaVectors;
 use crate::Result;
@@ -69,15 +70,9 @@ impl KdaScratch {
 }
 
 impl Kda<'_> {
-    /// `out = attention(x)` for `positions` consecutive positions; both are `[positions, hidden]`.
-    pub fn forward(
-        &self,
-        state: &mut KdaState,
-        scratch: &mut KdaScratch,
-        x: &[f32],
-        out: &mut [f32],
-        positions: usize,
-    ) -> Result<()> {
+    /// `out = attention(x)`
+    pub fn forward(&self, state: &mut KdaState, scratch: &mut KdaScratch, chunk: Positions<'_>) -> Result<()> {
+        let Positions { span: Span { count: positions, .. }, x, out } = chunk;
         self.project(state, scratch, x, positions)?;
         self.decay_and_beta(scratch, x, positions)?;
         self.recur(state, scratch, positions);

@@ -2,9 +2,10 @@
 
 use super::compute::{Compute, Point};
 use super::kda::Kda;
-use super::mla::{Mla, Span};
+use super::mla::Mla;
 use super::mlp::Mlp;
 use super::moe::Moe;
+use super::positions::{Positions, Span};
 use super::scratch::Scratch;
 use super::state::LayerState;
 use super::weights::{AttentionVectors, LayerVectors};
@@ -36,7 +37,7 @@ impl Layer<'_> {
         scratch.residual.add(&scratch.output[..size]);
 
         self.mlp_input(scratch, size);
-        self.feed_forward(scratch, span.count)?;
+        self.feed_forward(scratch, span)?;
         self.compute.observe(Point::MlpOut(self.number), &scratch.output[..size]);
         scratch.residual.add(&scratch.output[..size]);
 
@@ -82,33 +83,38 @@ impl Layer<'_> {
     }
 
     fn attention(&self, state: &mut LayerState, scratch: &mut Scratch, span: Span) -> Result<()> {
-        let size = span.count * self.config.hidden;
+        let Scratch { input, output, kda: kda_scratch, mla: mla_scratch, .. } = scratch;
+        let chunk = self.chunk(span, input, output);
         let (compute, layer) = (self.compute, self.number);
-        let (x, out) = (&scratch.input[..size], &mut scratch.output[..size]);
         match (&self.vectors.attention, state) {
             (AttentionVectors::Kda(vectors), LayerState::Kda(state)) => {
                 let rms_norm_eps = self.config.rms_norm_eps;
                 let kda = Kda { compute, config: &self.config.kda, rms_norm_eps, layer, vectors };
-                kda.forward(state, &mut scratch.kda, x, out, span.count)
+                kda.forward(state, kda_scratch, chunk)
             }
             (AttentionVectors::Mla(vectors), LayerState::Mla(state)) => {
                 let mla = Mla { compute, config: &self.config.mla, layer, vectors };
-                mla.forward(state, &mut scratch.mla, x, out, span)
+                mla.forward(state, mla_scratch, chunk)
             }
             _ => unreachable!("state and vectors are made from one config"),
         }
     }
 
-    fn feed_forward(&self, scratch: &mut Scratch, positions: usize) -> Result<()> {
-        let size = positions * self.config.hidden;
-        let (x, out) = (&scratch.input[..size], &mut scratch.output[..size]);
+    fn feed_forward(&self, scratch: &mut Scratch, span: Span) -> Result<()> {
+        let Scratch { input, output, moe: moe_scratch, dense: dense_scratch, .. } = scratch;
+        let chunk = self.chunk(span, input, output);
         match &self.vectors.moe {
             Some(vectors) => {
                 let moe = Moe { compute: self.compute, config: self.config, layer: self.number, vectors };
-                moe.forward(&mut scratch.moe, x, out, positions)
+                moe.forward(moe_scratch, chunk)
             }
-            None => self.dense().forward(self.compute, &mut scratch.dense, x, out, positions),
+            None => self.dense().forward(self.compute, dense_scratch, chunk),
         }
+    }
+
+    fn chunk<'b>(&self, span: Span, input: &'b [f32], output: &'b mut [f32]) -> Positions<'b> {
+        let size = span.count * self.config.hidden;
+        Positions { span, x: &input[..size], out: &mut output[..size] }
     }
 
     fn dense(&self) -> Mlp<'_> {

@@ -10,6 +10,7 @@ use alloc::vec::Vec;
 
 use super::chunks::{Chunks, for_each_chunk};
 use super::compute::Compute;
+use super::positions::{Positions, Span};
 use super::state::MlaState;
 use super::weights::MlaVectors;
 use crate::Result;
@@ -68,29 +69,14 @@ impl MlaScratch {
 }
 
 /// How many heads attend together: a divisor of their number.
-fn head_group(heads: usize) -> usize {
+pub(super) fn head_group(heads: usize) -> usize {
     (1..=MAX_HEAD_GROUP).rev().find(|group| heads.is_multiple_of(*group)).unwrap_or(1)
 }
 
-/// The positions of a chunk and those before it.
-#[derive(Clone, Copy)]
-pub(super) struct Span {
-    /// Positions already in the cache.
-    pub start: usize,
-    /// Positions of the chunk.
-    pub count: usize,
-}
-
 impl Mla<'_> {
-    /// `out = attention(x)` for the positions of `span`; both are `[positions, hidden]`.
-    pub fn forward(
-        &self,
-        state: &mut MlaState,
-        scratch: &mut MlaScratch,
-        x: &[f32],
-        out: &mut [f32],
-        span: Span,
-    ) -> Result<()> {
+    /// `out = attention(x)`
+    pub fn forward(&self, state: &mut MlaState, scratch: &mut MlaScratch, chunk: Positions<'_>) -> Result<()> {
+        let Positions { span, x, out } = chunk;
         self.extend_cache(state, x, span)?;
         self.query(scratch, x, span.count)?;
         self.absorb(scratch, span.count)?;

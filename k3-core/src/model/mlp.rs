@@ -4,6 +4,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use super::compute::Compute;
+use super::positions::Positions;
 use crate::Result;
 use crate::checkpoint::names::TensorId;
 use crate::config::SituConfig;
@@ -35,17 +36,11 @@ impl MlpScratch {
 }
 
 impl Mlp<'_> {
-    /// `out = mlp(x)` for `positions` positions; both are `[positions, hidden]`.
-    pub fn forward(
-        &self,
-        compute: &Compute<'_>,
-        scratch: &mut MlpScratch,
-        x: &[f32],
-        out: &mut [f32],
-        positions: usize,
-    ) -> Result<()> {
-        let gate = &mut scratch.gate[..positions * self.width];
-        let up = &mut scratch.up[..positions * self.width];
+    /// `out = mlp(x)`
+    pub fn forward(&self, compute: &Compute<'_>, scratch: &mut MlpScratch, chunk: Positions<'_>) -> Result<()> {
+        let Positions { span, x, out } = chunk;
+        let gate = &mut scratch.gate[..span.count * self.width];
+        let up = &mut scratch.up[..span.count * self.width];
         compute.linear(self.gate, x, gate)?;
         compute.linear(self.up, x, up)?;
         situ_glu_parallel(compute, self.situ, gate, up);

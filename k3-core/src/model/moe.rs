@@ -10,6 +10,7 @@ use alloc::vec::Vec;
 
 use super::compute::{Compute, Point};
 use super::mlp::{Mlp, MlpScratch, situ_glu_parallel};
+use super::positions::Positions;
 use super::source::Expert;
 use super::weights::MoeVectors;
 use crate::Result;
@@ -118,11 +119,13 @@ impl Routes {
 }
 
 impl Moe<'_> {
-    /// `out = ffn(x)` for `positions` positions; both are `[positions, hidden]`.
-    pub fn forward(&self, scratch: &mut MoeScratch, x: &[f32], out: &mut [f32], positions: usize) -> Result<()> {
+    /// `out = ffn(x)`
+    pub fn forward(&self, scratch: &mut MoeScratch, chunk: Positions<'_>) -> Result<()> {
+        let Positions { span, x, out } = chunk;
+        let positions = span.count;
         self.route(scratch, x, positions)?;
         self.compute.source.announce_experts(self.layer, &scratch.routes.experts);
-        self.shared().forward(self.compute, &mut scratch.shared, x, out, positions)?;
+        self.shared().forward(self.compute, &mut scratch.shared, Positions { span, x, out })?;
         let latent = &mut scratch.latent[..positions * self.config.moe.latent];
         self.compute.linear(self.id(LayerTensor::LatentDown), x, latent)?;
         self.run_experts(scratch)?;

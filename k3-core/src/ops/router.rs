@@ -41,11 +41,13 @@ impl Choice<'_> {
         let mut chosen = 0;
         for (id, (&score, &bias)) in scores.iter().zip(bias).enumerate() {
             let biased = score + bias;
-            let full = chosen == self.ids.len();
-            if full && !(biased > self.weights[chosen - 1]) {
-                continue;
+            let mut place = chosen;
+            if chosen == self.ids.len() {
+                if biased <= self.weights[chosen - 1] {
+                    continue;
+                }
+                place -= 1;
             }
-            let mut place = if full { chosen - 1 } else { chosen };
             while place > 0 && biased > self.weights[place - 1] {
                 (self.ids[place], self.weights[place]) = (self.ids[place - 1], self.weights[place - 1]);
                 place -= 1;
