@@ -13,4 +13,5 @@ pub mod report;
 pub mod sequence;
 pub mod state_file;
 pub mod storage;
+pub mod synth;
 pub mod workers;
