@@ -65,9 +65,7 @@ pub enum Error {
     #[error("an earlier step failed half way; the state cannot be used any more")]
     BrokenState,
     /// A forward pass produced a number that is not finite.
-    #[error(
-        "the logits at position {position} are not finite: a weight in the checkpoint is damaged or out of range"
-    )]
+    #[error("the logits at position {position} are not finite: a weight in the checkpoint is damaged or out of range")]
     NotFinite {
         /// The position whose logits are not finite.
         position: usize,
@@ -105,8 +103,7 @@ pub enum Error {
 }
 
 fn line_suffix(line: &Option<usize>) -> String {
-    line.map(|line| alloc::format!(", line {line}"))
-        .unwrap_or_default()
+    line.map(|line| alloc::format!(", line {line}")).unwrap_or_default()
 }
 
 /// A result of the core.

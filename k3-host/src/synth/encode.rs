@@ -56,7 +56,8 @@ impl Storing {
                 }
             }
             Self::Codes => {
-                for (block, bytes) in numbers.chunks_exact(SCALE_COLUMNS).zip(bytes.chunks_exact_mut(SCALE_COLUMNS / 2)) {
+                for (block, bytes) in numbers.chunks_exact(SCALE_COLUMNS).zip(bytes.chunks_exact_mut(SCALE_COLUMNS / 2))
+                {
                     encode_codes(block, bytes);
                 }
             }

@@ -14,28 +14,21 @@ use crate::tokenizer::Tokenizer;
 const MODEL_SHA256: &str = "b6c497a7469b33ced9c38afb1ad6e47f03f5e5dc05f15930799210ec050c5103";
 
 /// The released `tokenizer_config.json`.
-pub(crate) const CONFIG: &[u8] =
-    include_bytes!("../../../../fixtures/tokenizer/tokenizer_config.json");
+pub(crate) const CONFIG: &[u8] = include_bytes!("../../../../fixtures/tokenizer/tokenizer_config.json");
 
 /// The released `tiktoken.model`, byte for byte.
 pub(crate) static MODEL: LazyLock<Vec<u8>> = LazyLock::new(|| {
     let model = unpack(splintr_vocab_kimi::KIMI_VOCAB_PACKED);
-    let hash = Sha256::digest(&model)
-        .iter()
-        .fold(String::new(), |mut hex, byte| {
-            write!(hex, "{byte:02x}").unwrap();
-            hex
-        });
-    assert_eq!(
-        hash, MODEL_SHA256,
-        "the unpacked vocabulary is not the released one"
-    );
+    let hash = Sha256::digest(&model).iter().fold(String::new(), |mut hex, byte| {
+        write!(hex, "{byte:02x}").unwrap();
+        hex
+    });
+    assert_eq!(hash, MODEL_SHA256, "the unpacked vocabulary is not the released one");
     model
 });
 
 /// The released tokenizer.
-pub(crate) static TOKENIZER: LazyLock<Tokenizer> =
-    LazyLock::new(|| Tokenizer::new(&MODEL, CONFIG).unwrap());
+pub(crate) static TOKENIZER: LazyLock<Tokenizer> = LazyLock::new(|| Tokenizer::new(&MODEL, CONFIG).unwrap());
 
 /// Writes a packed vocabulary as lines of `base64 rank`. The packed form is the magic `SPLNTRV1`, a count in four bytes
 /// (little endian), then for each token its rank, its length (both LEB128) and its bytes.
