@@ -160,9 +160,7 @@ impl Effort {
     /// The effort of this name.
     #[must_use]
     pub fn from_name(name: &str) -> Option<Effort> {
-        [Effort::Low, Effort::High, Effort::Max]
-            .into_iter()
-            .find(|effort| effort.name() == name)
+        [Effort::Low, Effort::High, Effort::Max].into_iter().find(|effort| effort.name() == name)
     }
 
     /// The effort's name in the prompt.

@@ -39,10 +39,7 @@ pub fn conversations() -> Vec<Rendered> {
     macro_rules! single {
         ($name:literal) => {
             let single = case(file!($name, "json"), Some(file!($name, "txt")));
-            assert_eq!(
-                single.ids,
-                parse::<Vec<u32>>(&format!("[{}]", file!($name, "ids")))
-            );
+            assert_eq!(single.ids, parse::<Vec<u32>>(&format!("[{}]", file!($name, "ids"))));
             all.push(single);
         };
     }
@@ -69,10 +66,7 @@ fn case(json: &str, text: Option<&str>) -> Rendered {
     Rendered {
         name: expected.name,
         conversation,
-        text: text
-            .map(ToString::to_string)
-            .or(expected.text)
-            .expect("a text"),
+        text: text.map(ToString::to_string).or(expected.text).expect("a text"),
         segments: expected.segments,
         ids: expected.ids,
     }
@@ -80,10 +74,7 @@ fn case(json: &str, text: Option<&str>) -> Rendered {
 
 /// The text of segments.
 pub fn text(segments: &[Segment]) -> String {
-    segments
-        .iter()
-        .map(|segment| segment.text.as_str())
-        .collect()
+    segments.iter().map(|segment| segment.text.as_str()).collect()
 }
 
 /// The text of a conversation given as JSON.
@@ -108,7 +99,5 @@ pub fn messages(json: &str) -> String {
 
 /// A conversation of these messages alone.
 pub fn bare(messages: &str) -> String {
-    format!(
-        r#"{{"messages": {messages}, "options": {{"thinking": false, "add_generation_prompt": false}}}}"#
-    )
+    format!(r#"{{"messages": {messages}, "options": {{"thinking": false, "add_generation_prompt": false}}}}"#)
 }

@@ -62,9 +62,7 @@ struct Line {
     reasoning_content: Option<String>,
 }
 
-fn some_string<'de, D: serde::Deserializer<'de>>(
-    deserializer: D,
-) -> core::result::Result<Option<String>, D::Error> {
+fn some_string<'de, D: serde::Deserializer<'de>>(deserializer: D) -> core::result::Result<Option<String>, D::Error> {
     String::deserialize(deserializer).map(Some)
 }
 
@@ -83,10 +81,7 @@ impl History {
         for (index, line) in lines.split(|&byte| byte == b'\n').enumerate() {
             read_line(line)
                 .and_then(|entry| history.admit(entry))
-                .map_err(|reason| Error::History {
-                    line: Some(index + 1),
-                    reason,
-                })?;
+                .map_err(|reason| Error::History { line: Some(index + 1), reason })?;
         }
         Ok(history)
     }
@@ -111,20 +106,13 @@ impl History {
     /// The text of the system message, if there is one.
     #[must_use]
     pub fn system(&self) -> Option<&str> {
-        self.entries
-            .first()
-            .filter(|entry| entry.role == Speaker::System)
-            .map(|entry| entry.content.as_str())
+        self.entries.first().filter(|entry| entry.role == Speaker::System).map(|entry| entry.content.as_str())
     }
 
     /// The number of the turn that comes next, or that a last user message has begun: assistant messages so far, plus one.
     #[must_use]
     pub fn turn(&self) -> u64 {
-        1 + self
-            .entries
-            .iter()
-            .map(|entry| u64::from(entry.role == Speaker::Assistant))
-            .sum::<u64>()
+        1 + self.entries.iter().map(|entry| u64::from(entry.role == Speaker::Assistant)).sum::<u64>()
     }
 
     /// The messages to render.
@@ -138,8 +126,7 @@ impl History {
     /// # Errors
     /// [`Error::History`] if it would break an invariant; nothing is added then.
     pub fn push(&mut self, entry: Entry) -> Result<()> {
-        self.admit(entry)
-            .map_err(|reason| Error::History { line: None, reason })
+        self.admit(entry).map_err(|reason| Error::History { line: None, reason })
     }
 
     /// Takes back a last user message that has no answer.
@@ -181,9 +168,7 @@ impl History {
 
 fn check_length(bytes: usize) -> core::result::Result<(), String> {
     if bytes > MAX_LINE_BYTES {
-        return Err(format!(
-            "the line has {bytes} bytes; {MAX_LINE_BYTES} are allowed"
-        ));
+        return Err(format!("the line has {bytes} bytes; {MAX_LINE_BYTES} are allowed"));
     }
     Ok(())
 }
@@ -193,21 +178,14 @@ fn read_line(line: &[u8]) -> core::result::Result<Entry, String> {
     if line.trim_ascii().is_empty() {
         return Err("the line is blank".into());
     }
-    let text = core::str::from_utf8(line)
-        .map_err(|error| format!("not UTF-8 after byte {}", error.valid_up_to()))?;
+    let text = core::str::from_utf8(line).map_err(|error| format!("not UTF-8 after byte {}", error.valid_up_to()))?;
     let line: Line = serde_json::from_str(text).map_err(|error| {
         // The message ends with a line number, which is always 1 here.
         let message = error.to_string();
-        let reason = message
-            .rsplit_once(" at line ")
-            .map_or(message.as_str(), |(reason, _)| reason);
+        let reason = message.rsplit_once(" at line ").map_or(message.as_str(), |(reason, _)| reason);
         format!("{reason} at column {}", error.column())
     })?;
-    Ok(Entry {
-        role: line.role,
-        content: line.content,
-        reasoning: line.reasoning_content,
-    })
+    Ok(Entry { role: line.role, content: line.content, reasoning: line.reasoning_content })
 }
 
 fn write_line(entry: &Entry, out: &mut String) {

@@ -1,25 +1,14 @@
 use super::*;
 
 fn entry(role: Speaker, content: &str) -> Entry {
-    Entry {
-        role,
-        content: content.into(),
-        reasoning: None,
-    }
+    Entry { role, content: content.into(), reasoning: None }
 }
 
 fn refused(file: &[u8], line: usize, reason: &str) {
     match History::read(file) {
-        Err(Error::History {
-            line: Some(at),
-            reason: found,
-        }) => {
+        Err(Error::History { line: Some(at), reason: found }) => {
             assert_eq!(at, line, "{}", String::from_utf8_lossy(file));
-            assert!(
-                found.contains(reason),
-                "{}: {found}",
-                String::from_utf8_lossy(file)
-            );
+            assert!(found.contains(reason), "{}: {found}", String::from_utf8_lossy(file));
         }
         other => panic!("{}: {other:?}", String::from_utf8_lossy(file)),
     }
@@ -33,16 +22,9 @@ const SYSTEM: &str = r#"{"role":"system","content":"s"}"#;
 fn what_is_written_is_exact_and_is_read_again() {
     let control: String = (1u8..=0x1F).map(char::from).collect();
     let mut history = History::default();
-    history
-        .push(entry(Speaker::System, "a\"b\\c/"))
-        .expect("first");
-    history
-        .push(entry(Speaker::User, &control))
-        .expect("second");
-    let answer = Entry {
-        reasoning: Some("\u{7f}\u{2028}".into()),
-        ..entry(Speaker::Assistant, "é你😀")
-    };
+    history.push(entry(Speaker::System, "a\"b\\c/")).expect("first");
+    history.push(entry(Speaker::User, &control)).expect("second");
+    let answer = Entry { reasoning: Some("\u{7f}\u{2028}".into()), ..entry(Speaker::Assistant, "é你😀") };
     history.push(answer).expect("third");
     let written = concat!(
         r#"{"role":"system","content":"a\"b\\c/"}"#,
@@ -75,68 +57,26 @@ const DAMAGED: &[(&str, &str)] = &[
     (r#"{"role":"assistant"}"#, "missing field `content`"),
     (r#"{"role":"assistant","content":"y""#, "EOF"),
     (r#"{"role":"assistant","content":"y",}"#, "trailing comma"),
-    (
-        r#"{"role":"assistant","content":"y"} x"#,
-        "trailing characters",
-    ),
-    (
-        r#"{"role":"assistant","content":"y"}{}"#,
-        "trailing characters",
-    ),
-    (
-        r#"{"role":"assistant","content":"y","name":"z"}"#,
-        "unknown field `name`",
-    ),
-    (
-        r#"{"role":"assistant","content":"y","content":"y"}"#,
-        "duplicate field `content`",
-    ),
-    (
-        r#"{"role":"assistant","content":"y","\u0063ontent":"y"}"#,
-        "duplicate field `content`",
-    ),
-    (
-        r#"{"role":"assistant","content":null}"#,
-        "expected a string",
-    ),
-    (
-        r#"{"role":"assistant","content":"y","reasoning_content":null}"#,
-        "expected a string",
-    ),
-    (
-        r#"{"role":"assistant","content":["y"]}"#,
-        "expected a string",
-    ),
+    (r#"{"role":"assistant","content":"y"} x"#, "trailing characters"),
+    (r#"{"role":"assistant","content":"y"}{}"#, "trailing characters"),
+    (r#"{"role":"assistant","content":"y","name":"z"}"#, "unknown field `name`"),
+    (r#"{"role":"assistant","content":"y","content":"y"}"#, "duplicate field `content`"),
+    (r#"{"role":"assistant","content":"y","\u0063ontent":"y"}"#, "duplicate field `content`"),
+    (r#"{"role":"assistant","content":null}"#, "expected a string"),
+    (r#"{"role":"assistant","content":"y","reasoning_content":null}"#, "expected a string"),
+    (r#"{"role":"assistant","content":["y"]}"#, "expected a string"),
     (r#"{"role":"tool","content":"y"}"#, "unknown variant `tool`"),
     (r#"{"role":1,"content":"y"}"#, "expected value"),
     (r#"{"role":"assistant","content":"\u0000"}"#, "U+0000"),
-    (
-        r#"{"role":"assistant","content":"","reasoning_content":"a\u0000"}"#,
-        "U+0000",
-    ),
+    (r#"{"role":"assistant","content":"","reasoning_content":"a\u0000"}"#, "U+0000"),
     (r#"{"role":"assistant","content":"\ud800"}"#, "hex escape"),
-    (
-        r#"{"role":"assistant","content":"\ud800\u0041"}"#,
-        "surrogate",
-    ),
+    (r#"{"role":"assistant","content":"\ud800\u0041"}"#, "surrogate"),
     (r#"{"role":"assistant","content":"\udc00"}"#, "surrogate"),
     (r#"{"role":"assistant","content":"\x41"}"#, "invalid escape"),
-    (
-        "{\"role\":\"assistant\",\"content\":\"\u{1}\"}",
-        "control character",
-    ),
-    (
-        "{\"role\":\"assistant\",\"content\":\"\t\"}",
-        "control character",
-    ),
-    (
-        "{\"role\":\"assistant\",\"content\":\"\0\"}",
-        "control character",
-    ),
-    (
-        "{\"role\":\"assistant\",\"content\":\"y\"}\0",
-        "trailing characters",
-    ),
+    ("{\"role\":\"assistant\",\"content\":\"\u{1}\"}", "control character"),
+    ("{\"role\":\"assistant\",\"content\":\"\t\"}", "control character"),
+    ("{\"role\":\"assistant\",\"content\":\"\0\"}", "control character"),
+    ("{\"role\":\"assistant\",\"content\":\"y\"}\0", "trailing characters"),
 ];
 
 #[test]
@@ -145,11 +85,7 @@ fn damaged_lines_are_refused_with_their_number() {
         refused(alloc::format!("{USER}\n{line}\n").as_bytes(), 2, reason);
     }
     refused(b"\n", 1, "blank");
-    refused(
-        b"{\"role\":\"user\",\"content\":\"\xff\"}",
-        1,
-        "not UTF-8 after byte 26",
-    );
+    refused(b"{\"role\":\"user\",\"content\":\"\xff\"}", 1, "not UTF-8 after byte 26");
     refused("\u{feff}{}".as_bytes(), 1, "expected value");
     refused(alloc::format!("{USER}\n\n").as_bytes(), 2, "blank");
 }
@@ -157,10 +93,7 @@ fn damaged_lines_are_refused_with_their_number() {
 #[test]
 fn an_error_names_line_and_column_once() {
     let error = History::read(b"{\"role\":\"user\"}").expect_err("no content");
-    assert_eq!(
-        error.to_string(),
-        "history, line 1: missing field `content` at column 15"
-    );
+    assert_eq!(error.to_string(), "history, line 1: missing field `content` at column 15");
 }
 
 #[test]
@@ -192,27 +125,15 @@ fn lines_end_at_sixteen_mebibytes() {
     refused(file.replacen('x', "xx", 1).as_bytes(), 1, "16777217 bytes");
     // Escapes count as they are written.
     let escaped = entry(Speaker::User, &"\n".repeat(MAX_LINE_BYTES / 2));
-    assert!(matches!(
-        History::default().push(escaped),
-        Err(Error::History { line: None, .. })
-    ));
+    assert!(matches!(History::default().push(escaped), Err(Error::History { line: None, .. })));
 }
 
 #[test]
 fn what_could_not_be_read_again_is_not_added() {
     let mut history = History::default();
     let nul = history.push(entry(Speaker::User, "a\0b"));
-    assert_eq!(
-        nul,
-        Err(Error::History {
-            line: None,
-            reason: "a text contains U+0000".into()
-        })
-    );
-    let thoughtful = Entry {
-        reasoning: Some(String::new()),
-        ..entry(Speaker::User, "a")
-    };
+    assert_eq!(nul, Err(Error::History { line: None, reason: "a text contains U+0000".into() }));
+    let thoughtful = Entry { reasoning: Some(String::new()), ..entry(Speaker::User, "a") };
     assert!(history.push(thoughtful).is_err());
     assert!(history.push(entry(Speaker::Assistant, "a")).is_err());
     assert_eq!(history, History::default());
@@ -222,23 +143,15 @@ fn what_could_not_be_read_again_is_not_added() {
 fn turns_are_counted_taken_back_and_forgotten() {
     let mut history = History::read([SYSTEM, USER].join("\n").as_bytes()).expect("valid");
     assert_eq!((history.turn(), history.system()), (1, Some("s")));
-    history
-        .push(entry(Speaker::Assistant, "y"))
-        .expect("in order");
+    history.push(entry(Speaker::Assistant, "y")).expect("in order");
     assert_eq!(history.turn(), 2);
     history.remove_unanswered();
     assert_eq!(history.entries().len(), 3);
     history.push(entry(Speaker::User, "z")).expect("in order");
     history.remove_unanswered();
-    assert_eq!(
-        history.write(),
-        alloc::format!("{SYSTEM}\n{USER}\n{ASSISTANT}\n")
-    );
+    assert_eq!(history.write(), alloc::format!("{SYSTEM}\n{USER}\n{ASSISTANT}\n"));
     history.reset();
-    assert_eq!(
-        (history.write(), history.turn()),
-        (alloc::format!("{SYSTEM}\n"), 1)
-    );
+    assert_eq!((history.write(), history.turn()), (alloc::format!("{SYSTEM}\n"), 1));
     let without = History::read(USER.as_bytes()).expect("valid");
     assert_eq!(without.system(), None);
 }
@@ -250,10 +163,7 @@ fn messages_to_render_carry_text_and_reasoning() {
     let expected = [
         Message::new(Role::System, "s"),
         Message::new(Role::User, "x"),
-        Message {
-            reasoning: "r".into(),
-            ..Message::new(Role::Assistant, "y")
-        },
+        Message { reasoning: "r".into(), ..Message::new(Role::Assistant, "y") },
     ];
     assert_eq!(history.messages(), expected);
 }

@@ -15,15 +15,12 @@ mod tool_results;
 pub mod turn;
 
 pub use conversation::{
-    Arguments, Conversation, Effort, Message, Part, RenderOptions, ResponseFormat, Role, Thinking,
-    ToolCall, ToolChoice,
+    Arguments, Conversation, Effort, Message, Part, RenderOptions, ResponseFormat, Role, Thinking, ToolCall, ToolChoice,
 };
 pub use json::{Json, Style};
 pub use render::{IMAGE_PLACEHOLDER, image_prompt, render};
 pub use segments::{Segment, SegmentEncoder, SegmentKind, encode};
-pub use turn::{
-    Channel, Ending, Event, StoredTurn, TokenText, Turn, TurnReader, TurnTokens, read_stored_turn,
-};
+pub use turn::{Channel, Ending, Event, StoredTurn, TokenText, Turn, TurnReader, TurnTokens, read_stored_turn};
 
 #[cfg(test)]
 mod fixtures;

@@ -12,8 +12,7 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
 use super::conversation::{
-    Arguments, Conversation, Effort, Message, Part, ResponseFormat, Role, Thinking, ToolCall,
-    ToolChoice, is_blank,
+    Arguments, Conversation, Effort, Message, Part, ResponseFormat, Role, Thinking, ToolCall, ToolChoice, is_blank,
 };
 use super::json::{Json, Style, array_text};
 use super::segments::{Segment, SegmentKind, SegmentWriter};
@@ -33,8 +32,10 @@ const EFFORT: &str = "`thinking_effort` guides on how much to think in your thin
     Now the system is invoked with `thinking_effort=";
 const TOOLS_REQUIRED: &str =
     "The system is invoked with `tool_choice=required`.\nYou MUST call tools in the next message.";
-const TOOLS_FORBIDDEN: &str = "The system is invoked with `tool_choice=none`.\nYou MUST NOT call any tools in the next message.";
-const RAW_JSON: &str = "Your response must be raw JSON data without markdown code blocks (```json) or any additional formatting.";
+const TOOLS_FORBIDDEN: &str =
+    "The system is invoked with `tool_choice=none`.\nYou MUST NOT call any tools in the next message.";
+const RAW_JSON: &str =
+    "Your response must be raw JSON data without markdown code blocks (```json) or any additional formatting.";
 
 /// The prompt text of an image of `width` × `height` pixels, for
 /// [`RenderOptions::image_prompts`](super::RenderOptions::image_prompts). One pad token stands for all of its patches.
@@ -69,9 +70,7 @@ pub fn render(conversation: &Conversation) -> Result<Vec<Segment>> {
         renderer.generation_prompt();
     }
     match renderer.images {
-        Some([_, ..]) => Err(Error::Chat(
-            "there are more image prompts than images".into(),
-        )),
+        Some([_, ..]) => Err(Error::Chat("there are more image prompts than images".into())),
         _ => Ok(renderer.out.segments),
     }
 }
@@ -140,10 +139,7 @@ impl<'a> Renderer<'a> {
         }
         self.out.open("tools", &[]);
         for (index, call) in calls.iter().enumerate() {
-            self.out.open(
-                "call",
-                &[("tool", &call.name), ("index", &(index + 1).to_string())],
-            );
+            self.out.open("call", &[("tool", &call.name), ("index", &(index + 1).to_string())]);
             self.arguments(&call.arguments)?;
             self.out.close("call");
         }
@@ -158,8 +154,7 @@ impl<'a> Renderer<'a> {
             return Ok(());
         };
         for (key, value) in arguments {
-            self.out
-                .open("argument", &[("key", key), ("type", value.type_name())]);
+            self.out.open("argument", &[("key", key), ("type", value.type_name())]);
             match value {
                 Json::String(text) => self.text_with_images(text)?,
                 other => self.text_with_images(&other.to_text(Style::Spaced))?,
@@ -175,14 +170,9 @@ impl<'a> Renderer<'a> {
         self.results += 1;
         let index = self.results.to_string();
         let tool = placed.tool.or(by_position).ok_or_else(|| {
-            Error::Chat(format!(
-                "tool result {index} names no tool, and there is no call that it could answer"
-            ))
+            Error::Chat(format!("tool result {index} names no tool, and there is no call that it could answer"))
         })?;
-        self.out.open(
-            "message",
-            &[("role", "tool"), ("tool", tool), ("index", &index)],
-        );
+        self.out.open("message", &[("role", "tool"), ("tool", tool), ("index", &index)]);
         self.content(placed.message)?;
         self.out.end_message();
         Ok(())
@@ -222,9 +212,7 @@ impl<'a> Renderer<'a> {
                 prompt
             }
             Some([]) => {
-                return Err(Error::Chat(
-                    "there are more images than image prompts".into(),
-                ));
+                return Err(Error::Chat("there are more images than image prompts".into()));
             }
         };
         self.out.push(prompt, SegmentKind::Control);
@@ -233,8 +221,7 @@ impl<'a> Renderer<'a> {
 
     /// A message that the system adds by itself.
     fn notice(&mut self, kind: &str, body: &str) {
-        self.out
-            .open("message", &[("role", "system"), ("type", kind)]);
+        self.out.open("message", &[("role", "system"), ("type", kind)]);
         self.out.text(body);
         self.out.end_message();
     }
@@ -242,10 +229,7 @@ impl<'a> Renderer<'a> {
     fn tools(&mut self, introduction: &str, tools: &[Json]) {
         if !tools.is_empty() {
             let declarations = array_text(tools, Style::CompactSorted);
-            self.notice(
-                "tool-declare",
-                &format!("{introduction}```json\n{declarations}\n```"),
-            );
+            self.notice("tool-declare", &format!("{introduction}```json\n{declarations}\n```"));
         }
     }
 
@@ -267,18 +251,13 @@ impl<'a> Renderer<'a> {
             ResponseFormat::JsonObject => ("json_object", String::new()),
             ResponseFormat::JsonSchema(schema) => ("json_schema", schema_notice(schema)),
         };
-        let body =
-            format!("The system is invoked with `response_format={name}`.\n{RAW_JSON}{schema}");
+        let body = format!("The system is invoked with `response_format={name}`.\n{RAW_JSON}{schema}");
         self.notice("response-format", &body);
     }
 
     fn generation_prompt(&mut self) {
         self.out.open("message", &[("role", "assistant")]);
-        let channel = if self.thinking == Thinking::Off {
-            "response"
-        } else {
-            "think"
-        };
+        let channel = if self.thinking == Thinking::Off { "response" } else { "think" };
         self.out.open(channel, &[]);
     }
 }

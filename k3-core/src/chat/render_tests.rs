@@ -11,10 +11,8 @@ fn fixtures_render_to_the_released_text_and_segments() {
     for case in fixtures::conversations() {
         let segments = render(&case.conversation).expect(&case.name);
         assert_eq!(text(&segments), case.text, "{}", case.name);
-        let pairs: Vec<_> = segments
-            .into_iter()
-            .map(|segment| (segment.text, segment.kind == SegmentKind::Control))
-            .collect();
+        let pairs: Vec<_> =
+            segments.into_iter().map(|segment| (segment.text, segment.kind == SegmentKind::Control)).collect();
         assert_eq!(pairs, case.segments, "{}", case.name);
     }
 }
@@ -32,12 +30,10 @@ fn names_are_attributes_and_empty_ones_are_not() {
     let others = messages(
         r#"[{"role": "system", "name": "s", "content": ""}, {"role": "assistant", "name": "a", "content": null}]"#,
     );
+    assert!(others.starts_with("<|open|>message role=\"system\" name=\"s\"<|sep|><|close|>message<|sep|>"));
     assert!(
-        others.starts_with(
-            "<|open|>message role=\"system\" name=\"s\"<|sep|><|close|>message<|sep|>"
-        )
+        others.contains("<|open|>message role=\"assistant\" name=\"a\"<|sep|><|open|>response<|sep|><|close|>response")
     );
-    assert!(others.contains("<|open|>message role=\"assistant\" name=\"a\"<|sep|><|open|>response<|sep|><|close|>response"));
 }
 
 #[test]
@@ -79,68 +75,36 @@ fn images_take_the_place_of_parts_and_placeholders() {
         "options": {"thinking": false, "add_generation_prompt": false}}"#;
     let mut conversation = Conversation::from_json(json.as_bytes()).expect("valid");
     let segments = render(&conversation).expect("no prompts are needed");
-    let bodies: Vec<_> = segments[7..segments.len() - 4]
-        .iter()
-        .map(|segment| (segment.text.as_str(), segment.kind))
-        .collect();
+    let bodies: Vec<_> =
+        segments[7..segments.len() - 4].iter().map(|segment| (segment.text.as_str(), segment.kind)).collect();
     let placeholder = (IMAGE_PLACEHOLDER, SegmentKind::Control);
-    assert_eq!(
-        bodies,
-        [
-            ("a<|kimi_image_placeholder|>b", SegmentKind::Text),
-            placeholder,
-            placeholder
-        ]
-    );
+    assert_eq!(bodies, [("a<|kimi_image_placeholder|>b", SegmentKind::Text), placeholder, placeholder]);
 
     let prompts = [image_prompt(14, 28), image_prompt(1, 2), image_prompt(3, 4)];
     conversation.options.image_prompts = Some(prompts.to_vec());
     let segments = render(&conversation).expect("three images");
-    let bodies: Vec<_> = segments[7..segments.len() - 4]
-        .iter()
-        .map(|segment| (segment.text.as_str(), segment.kind))
-        .collect();
+    let bodies: Vec<_> =
+        segments[7..segments.len() - 4].iter().map(|segment| (segment.text.as_str(), segment.kind)).collect();
     let first = "<|media_begin|>image 14x28<|media_content|><|media_pad|><|media_end|>";
     let (second, third) = (prompts[1].as_str(), prompts[2].as_str());
     let control = SegmentKind::Control;
     assert_eq!(
         bodies,
-        [
-            ("a", SegmentKind::Text),
-            (first, control),
-            ("b", SegmentKind::Text),
-            (second, control),
-            (third, control)
-        ]
+        [("a", SegmentKind::Text), (first, control), ("b", SegmentKind::Text), (second, control), (third, control)]
     );
 
     conversation.options.image_prompts = Some(prompts[..2].to_vec());
-    assert_eq!(
-        render(&conversation),
-        Err(Error::Chat(
-            "there are more images than image prompts".into()
-        ))
-    );
+    assert_eq!(render(&conversation), Err(Error::Chat("there are more images than image prompts".into())));
     conversation.options.image_prompts = Some([&prompts[..], &prompts[..1]].concat());
-    assert_eq!(
-        render(&conversation),
-        Err(Error::Chat(
-            "there are more image prompts than images".into()
-        ))
-    );
+    assert_eq!(render(&conversation), Err(Error::Chat("there are more image prompts than images".into())));
 }
 
 #[test]
 fn a_typed_placeholder_without_image_prompts_is_plain_text() {
-    let conversation = Conversation {
-        messages: [Message::new(Role::User, IMAGE_PLACEHOLDER)].into(),
-        ..Conversation::default()
-    };
+    let conversation =
+        Conversation { messages: [Message::new(Role::User, IMAGE_PLACEHOLDER)].into(), ..Conversation::default() };
     let segments = render(&conversation).expect("valid");
-    assert!(segments.contains(&Segment {
-        text: IMAGE_PLACEHOLDER.into(),
-        kind: SegmentKind::Text
-    }));
+    assert!(segments.contains(&Segment { text: IMAGE_PLACEHOLDER.into(), kind: SegmentKind::Text }));
 }
 
 #[test]
@@ -170,21 +134,11 @@ fn a_schema_is_sought_where_the_released_encoder_seeks_it() {
              <|close|>message<|sep|><|end_of_msg|>"
         )
     };
-    let format = |json_schema: &str| {
-        format!(r#""response_format": {{"type": "json_schema", "json_schema": {json_schema}}}"#)
-    };
-    assert_eq!(
-        body(&format(r#"{"schema": {"b": 1, "a": 2}}"#)),
-        with(r#"{"a":2,"b":1}"#)
-    );
-    assert_eq!(
-        body(&format(r#"{"json_schema": {"b": 1}}"#)),
-        with(r#"{"b":1}"#)
-    );
-    assert_eq!(
-        body(&format(r#"{"type": "object"}"#)),
-        with(r#"{"type":"object"}"#)
-    );
+    let format =
+        |json_schema: &str| format!(r#""response_format": {{"type": "json_schema", "json_schema": {json_schema}}}"#);
+    assert_eq!(body(&format(r#"{"schema": {"b": 1, "a": 2}}"#)), with(r#"{"a":2,"b":1}"#));
+    assert_eq!(body(&format(r#"{"json_schema": {"b": 1}}"#)), with(r#"{"b":1}"#));
+    assert_eq!(body(&format(r#"{"type": "object"}"#)), with(r#"{"type":"object"}"#));
     assert_eq!(body(r#""response_format": "json_schema""#), with("null"));
     let given = format!(r#"{}, "response_schema": {{"c": 3}}"#, format("{}"));
     assert_eq!(body(&given), with(r#"{"c":3}"#));
@@ -200,12 +154,7 @@ fn a_schema_is_sought_where_the_released_encoder_seeks_it() {
 
 fn assert_ids(case: &fixtures::Rendered, encoder: &dyn SegmentEncoder) {
     let segments = render(&case.conversation).expect(&case.name);
-    assert_eq!(
-        encode(&segments, encoder),
-        Ok(case.ids.clone()),
-        "{}",
-        case.name
-    );
+    assert_eq!(encode(&segments, encoder), Ok(case.ids.clone()), "{}", case.name);
 }
 
 /// That no token of the fixtures crosses the edge of a segment, or is of the other kind.

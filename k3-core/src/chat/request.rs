@@ -12,9 +12,7 @@ use core::result::Result;
 use serde::Deserialize;
 use serde::de::{Deserializer, Error as _};
 
-use super::conversation::{
-    Arguments, Conversation, Message, Part, RenderOptions, Role, ToolCall, is_blank,
-};
+use super::conversation::{Arguments, Conversation, Message, Part, RenderOptions, Role, ToolCall, is_blank};
 use super::json::Json;
 use crate::Error;
 
@@ -26,11 +24,7 @@ impl Conversation {
     /// the released encoder refuses.
     pub fn from_json(text: &[u8]) -> crate::Result<Conversation> {
         let fields: ConversationFields = read(text)?;
-        Ok(Conversation {
-            messages: fields.messages,
-            tools: fields.tools.unwrap_or_default(),
-            options: fields.options,
-        })
+        Ok(Conversation { messages: fields.messages, tools: fields.tools.unwrap_or_default(), options: fields.options })
     }
 }
 
@@ -47,9 +41,7 @@ struct ConversationFields {
 }
 
 /// A field that is there, even if it is `null`.
-pub(super) fn present<'de, D: Deserializer<'de>>(
-    deserializer: D,
-) -> Result<Option<Json>, D::Error> {
+pub(super) fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Json>, D::Error> {
     Json::deserialize(deserializer).map(Some)
 }
 
@@ -71,38 +63,26 @@ struct MessageFields {
 
 impl<'de> Deserialize<'de> for Message {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Message, D::Error> {
-        MessageFields::deserialize(deserializer)?
-            .resolve()
-            .map_err(D::Error::custom)
+        MessageFields::deserialize(deserializer)?.resolve().map_err(D::Error::custom)
     }
 }
 
 impl MessageFields {
     /// Settles which of two keys for the same thing counts.
     fn resolve(self) -> Result<Message, String> {
-        let name = self
-            .name
-            .map(|name| plain_text(name, "name"))
-            .transpose()?
-            .flatten();
+        let name = self.name.map(|name| plain_text(name, "name")).transpose()?.flatten();
         let tool = match self.tool {
             Some(tool) => plain_text(tool, "tool")?,
             None => name.clone(),
         };
-        let reasoning = self
-            .reasoning_content
-            .filter(|text| !text.is_empty())
-            .or(self.reasoning);
+        let reasoning = self.reasoning_content.filter(|text| !text.is_empty()).or(self.reasoning);
         Ok(Message {
             role: role(&self.role),
             name: name.filter(|name| !name.is_empty()),
             content: self.content.map_or(Ok(Vec::new()), content)?,
             reasoning: reasoning.unwrap_or_default(),
             tool_calls: self.tool_calls.unwrap_or_default(),
-            call_id: plain_text(
-                self.tool_call_id.or(self.id).unwrap_or(Json::Null),
-                "tool_call_id",
-            )?,
+            call_id: plain_text(self.tool_call_id.or(self.id).unwrap_or(Json::Null), "tool_call_id")?,
             tool,
             tools: self.tools.unwrap_or_default(),
         })
@@ -124,10 +104,7 @@ fn plain_text(value: Json, field: &str) -> Result<Option<String>, String> {
     match value {
         Json::Null => Ok(None),
         Json::String(text) | Json::Integer(text) => Ok(Some(text)),
-        other => Err(format!(
-            "`{field}` must be a string, not of type {}",
-            other.type_name()
-        )),
+        other => Err(format!("`{field}` must be a string, not of type {}", other.type_name())),
     }
 }
 
@@ -136,10 +113,7 @@ fn content(value: Json) -> Result<Vec<Part>, String> {
         Json::Null => Ok(Vec::new()),
         Json::String(text) => Ok([Part::Text(text)].into()),
         Json::Array(parts) => parts.iter().map(part).collect(),
-        other => Err(format!(
-            "`content` must be a string or a list of parts, not of type {}",
-            other.type_name()
-        )),
+        other => Err(format!("`content` must be a string or a list of parts, not of type {}", other.type_name())),
     }
 }
 
@@ -147,9 +121,7 @@ fn part(value: &Json) -> Result<Part, String> {
     match (value.get("type"), value.get("text")) {
         (Some(Json::String(kind)), _) if kind == "image" || kind == "image_url" => Ok(Part::Image),
         (Some(Json::String(_)), Some(Json::String(text))) => Ok(Part::Text(text.clone())),
-        _ => {
-            Err("a part of `content` must have a `type`, and a `text` unless it is an image".into())
-        }
+        _ => Err("a part of `content` must have a `type`, and a `text` unless it is an image".into()),
     }
 }
 
@@ -172,17 +144,13 @@ impl<'de> Deserialize<'de> for ToolCall {
         let fields = ToolCallFields::deserialize(deserializer)?;
         let function = match (fields.function, fields.name) {
             (Some(function), _) => function,
-            (None, Some(name)) => FunctionFields {
-                name,
-                arguments: fields.arguments,
-            },
+            (None, Some(name)) => FunctionFields { name, arguments: fields.arguments },
             (None, None) => return Err(D::Error::missing_field("function")),
         };
         Ok(ToolCall {
             id: plain_text(fields.id.unwrap_or(Json::Null), "id").map_err(D::Error::custom)?,
             name: function.name,
-            arguments: arguments(function.arguments.unwrap_or(Json::Null))
-                .map_err(D::Error::custom)?,
+            arguments: arguments(function.arguments.unwrap_or(Json::Null)).map_err(D::Error::custom)?,
         })
     }
 }

@@ -53,8 +53,7 @@ impl<'de> Deserialize<'de> for RenderOptions {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<RenderOptions, D::Error> {
         let fields = OptionFields::deserialize(deserializer)?;
         Ok(RenderOptions {
-            thinking: thinking(fields.thinking, fields.thinking_effort)
-                .map_err(D::Error::custom)?,
+            thinking: thinking(fields.thinking, fields.thinking_effort).map_err(D::Error::custom)?,
             add_generation_prompt: fields.add_generation_prompt,
             tool_choice: match fields.tool_choice {
                 Some(Json::String(choice)) if choice == "required" => ToolChoice::Required,
@@ -74,9 +73,7 @@ fn thinking(on: bool, effort: Option<String>) -> Result<Thinking, String> {
         None => Ok(Thinking::On(None)),
         Some(name) => Effort::from_name(&name)
             .map(|effort| Thinking::On(Some(effort)))
-            .ok_or_else(|| {
-                format!("thinking_effort `{name}` is not supported: low, high and max are")
-            }),
+            .ok_or_else(|| format!("thinking_effort `{name}` is not supported: low, high and max are")),
     }
 }
 
@@ -85,18 +82,12 @@ fn response_format(format: Option<Json>, schema: Option<Json>) -> ResponseFormat
     let Some(format) = format else {
         return ResponseFormat::Text;
     };
-    let kind = if let Json::Object(_) = format {
-        format.get("type")
-    } else {
-        Some(&format)
-    };
+    let kind = if let Json::Object(_) = format { format.get("type") } else { Some(&format) };
     match kind {
         Some(Json::String(kind)) if kind == "json_object" => ResponseFormat::JsonObject,
-        Some(Json::String(kind)) if kind == "json_schema" => ResponseFormat::JsonSchema(
-            schema
-                .or_else(|| enclosed_schema(&format))
-                .unwrap_or(Json::Null),
-        ),
+        Some(Json::String(kind)) if kind == "json_schema" => {
+            ResponseFormat::JsonSchema(schema.or_else(|| enclosed_schema(&format)).unwrap_or(Json::Null))
+        }
         _ => ResponseFormat::Text,
     }
 }
@@ -104,11 +95,5 @@ fn response_format(format: Option<Json>, schema: Option<Json>) -> ResponseFormat
 /// The schema inside `json_schema`: under `schema`, else under `json_schema` once more, else the value itself.
 fn enclosed_schema(format: &Json) -> Option<Json> {
     let value = format.get("json_schema")?;
-    Some(
-        value
-            .get("schema")
-            .or_else(|| value.get("json_schema"))
-            .unwrap_or(value)
-            .clone(),
-    )
+    Some(value.get("schema").or_else(|| value.get("json_schema")).unwrap_or(value).clone())
 }

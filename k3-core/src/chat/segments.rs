@@ -62,10 +62,7 @@ pub(super) struct SegmentWriter {
 impl SegmentWriter {
     pub(super) fn push(&mut self, text: &str, kind: SegmentKind) {
         if !text.is_empty() {
-            self.segments.push(Segment {
-                text: text.into(),
-                kind,
-            });
+            self.segments.push(Segment { text: text.into(), kind });
         }
     }
 

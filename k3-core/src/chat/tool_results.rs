@@ -22,10 +22,7 @@ pub(super) fn place_tool_results(messages: &[Message]) -> Vec<Placed<'_>> {
     let mut calls = CallsById::default();
     let mut rest = messages;
     while let Some(message) = rest.first() {
-        let results = rest
-            .iter()
-            .take_while(|message| message.role == Role::Tool)
-            .count();
+        let results = rest.iter().take_while(|message| message.role == Role::Tool).count();
         let taken = results.max(1);
         if results > 0 {
             place_run(&rest[..results], &calls, &mut placed);
@@ -33,10 +30,7 @@ pub(super) fn place_tool_results(messages: &[Message]) -> Vec<Placed<'_>> {
             if message.role == Role::Assistant {
                 calls = calls_by_id(&message.tool_calls);
             }
-            placed.push(Placed {
-                message,
-                tool: None,
-            });
+            placed.push(Placed { message, tool: None });
         }
         rest = &rest[taken..];
     }
@@ -57,24 +51,14 @@ fn calls_by_id(calls: &[ToolCall]) -> CallsById<'_> {
 }
 
 fn place_run<'a>(run: &'a [Message], calls: &CallsById<'a>, placed: &mut Vec<Placed<'a>>) {
-    let find = |message: &'a Message| {
-        calls
-            .get(message.call_id.as_deref()?)
-            .map(|&call| (call, message))
-    };
+    let find = |message: &'a Message| calls.get(message.call_id.as_deref()?).map(|&call| (call, message));
     match run.iter().map(find).collect::<Option<Vec<_>>>() {
         Some(mut found) => {
             // Stable: several results of one call keep their order.
             found.sort_by_key(|&((place, _), _)| place);
-            placed.extend(found.into_iter().map(|((_, name), message)| Placed {
-                message,
-                tool: Some(name),
-            }));
+            placed.extend(found.into_iter().map(|((_, name), message)| Placed { message, tool: Some(name) }));
         }
-        None => placed.extend(run.iter().map(|message| Placed {
-            message,
-            tool: message.tool.as_deref(),
-        })),
+        None => placed.extend(run.iter().map(|message| Placed { message, tool: message.tool.as_deref() })),
     }
 }
 

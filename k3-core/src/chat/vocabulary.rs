@@ -46,9 +46,7 @@ impl Vocabulary {
     }
 
     fn unpack() -> Vocabulary {
-        let mut packed = splintr_vocab_kimi::KIMI_VOCAB_PACKED
-            .strip_prefix(b"SPLNTRV1")
-            .expect("the magic");
+        let mut packed = splintr_vocab_kimi::KIMI_VOCAB_PACKED.strip_prefix(b"SPLNTRV1").expect("the magic");
         let count = u32::from_le_bytes(take(&mut packed, 4).try_into().expect("four bytes"));
         assert_eq!(count, FIRST_ADDED);
         let mut ids = BTreeMap::new();
@@ -57,9 +55,7 @@ impl Vocabulary {
             let length = varint(&mut packed);
             ids.insert(take(&mut packed, length as usize).to_vec(), rank);
         }
-        let mut bytes: Vec<Vec<u8>> = (0..TOTAL)
-            .map(|id| format!("<|reserved_token_{id}|>").into_bytes())
-            .collect();
+        let mut bytes: Vec<Vec<u8>> = (0..TOTAL).map(|id| format!("<|reserved_token_{id}|>").into_bytes()).collect();
         for (token, &id) in &ids {
             bytes[id as usize] = token.clone();
         }
@@ -77,18 +73,12 @@ impl Vocabulary {
     pub fn ids(&self, texts: &[&str]) -> Vec<u32> {
         texts
             .iter()
-            .map(|text| {
-                self.single(text, text.starts_with("<|") || text.starts_with("[E"))
-                    .expect(text)
-            })
+            .map(|text| self.single(text, text.starts_with("<|") || text.starts_with("[E")).expect(text))
             .collect()
     }
 
     fn single(&self, text: &str, control: bool) -> Option<u32> {
-        let named = NAMED
-            .iter()
-            .find(|(_, name)| control && *name == text)
-            .map(|(id, _)| *id);
+        let named = NAMED.iter().find(|(_, name)| control && *name == text).map(|(id, _)| *id);
         named.or_else(|| self.ids.get(text.as_bytes()).copied())
     }
 }
@@ -138,10 +128,7 @@ pub struct KnownIds<'a> {
 
 impl<'a> KnownIds<'a> {
     pub fn new(vocabulary: &'a Vocabulary, ids: &'a [u32]) -> KnownIds<'a> {
-        KnownIds {
-            vocabulary,
-            rest: Cell::new(ids),
-        }
+        KnownIds { vocabulary, rest: Cell::new(ids) }
     }
 }
 
@@ -151,9 +138,7 @@ impl SegmentEncoder for KnownIds<'_> {
         let mut missing = text.as_bytes();
         while !missing.is_empty() {
             let (&id, rest) = self.rest.get().split_first().ok_or_else(refusal)?;
-            missing = missing
-                .strip_prefix(&self.vocabulary.bytes[id as usize][..])
-                .ok_or_else(refusal)?;
+            missing = missing.strip_prefix(&self.vocabulary.bytes[id as usize][..]).ok_or_else(refusal)?;
             if self.vocabulary.is_added(id) != (kind == SegmentKind::Control) {
                 return Err(refusal());
             }

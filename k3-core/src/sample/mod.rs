@@ -33,12 +33,7 @@ pub struct SamplingSettings {
 
 impl Default for SamplingSettings {
     fn default() -> SamplingSettings {
-        SamplingSettings {
-            temperature: 1.0,
-            top_p: 0.95,
-            top_k: None,
-            seed: 0,
-        }
+        SamplingSettings { temperature: 1.0, top_p: 0.95, top_k: None, seed: 0 }
     }
 }
 
@@ -56,11 +51,7 @@ impl Sampler {
     /// A sampler that takes the most probable token, and the lower id of equal ones.
     #[must_use]
     pub fn greedy() -> Sampler {
-        Sampler {
-            settings: None,
-            stream: Stream::new(0, 0),
-            candidates: Vec::new(),
-        }
+        Sampler { settings: None, stream: Stream::new(0, 0), candidates: Vec::new() }
     }
 
     /// A sampler that draws at random, at the beginning of turn 1.
@@ -68,27 +59,14 @@ impl Sampler {
     /// # Errors
     /// [`Error::Sampling`] if a setting is out of its range.
     pub fn new(settings: SamplingSettings) -> Result<Sampler> {
-        let SamplingSettings {
-            temperature,
-            top_p,
-            seed,
-            ..
-        } = settings;
+        let SamplingSettings { temperature, top_p, seed, .. } = settings;
         if !(temperature > 0.0 && temperature.is_finite()) {
-            return Err(Error::Sampling(format!(
-                "the temperature is {temperature}; it must be above 0 and finite"
-            )));
+            return Err(Error::Sampling(format!("the temperature is {temperature}; it must be above 0 and finite")));
         }
         if !(top_p > 0.0 && top_p <= 1.0) {
-            return Err(Error::Sampling(format!(
-                "top-p is {top_p}; it must be above 0 and at most 1"
-            )));
+            return Err(Error::Sampling(format!("top-p is {top_p}; it must be above 0 and at most 1")));
         }
-        Ok(Sampler {
-            settings: Some(settings),
-            stream: Stream::new(seed, 1),
-            candidates: Vec::new(),
-        })
+        Ok(Sampler { settings: Some(settings), stream: Stream::new(seed, 1), candidates: Vec::new() })
     }
 
     /// Starts the random stream of a turn. Turns count from 1: the number of assistant messages so far, plus one.
@@ -111,10 +89,7 @@ impl Sampler {
             return Ok(best);
         }
         let kept = nucleus::keep(&mut self.candidates, settings.top_p, settings.top_k);
-        Ok(nucleus::pick(
-            &self.candidates[..kept.count],
-            self.stream.unit() * kept.mass,
-        ))
+        Ok(nucleus::pick(&self.candidates[..kept.count], self.stream.unit() * kept.mass))
     }
 }
 
@@ -126,9 +101,7 @@ fn best(logits: &[f32]) -> Result<u32> {
     let (mut best, mut highest) = (0, MASKED);
     for (id, &logit) in (0u32..).zip(logits) {
         if logit.is_nan() {
-            return Err(Error::Sampling(format!(
-                "the logit of token {id} is no number"
-            )));
+            return Err(Error::Sampling(format!("the logit of token {id} is no number")));
         }
         if logit > highest {
             (best, highest) = (id, logit);

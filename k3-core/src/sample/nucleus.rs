@@ -31,12 +31,7 @@ pub(super) struct Kept {
 
 /// Fills `candidates` with the tokens of positive probability, in the order of ids. False if the probabilities are not
 /// finite, so that only the best token is left to take.
-pub(super) fn weigh(
-    logits: &[f32],
-    best: u32,
-    temperature: f64,
-    candidates: &mut Vec<Candidate>,
-) -> bool {
+pub(super) fn weigh(logits: &[f32], best: u32, temperature: f64, candidates: &mut Vec<Candidate>) -> bool {
     let highest = f64::from(logits[best as usize]) / temperature;
     candidates.clear();
     let mut sum = 0.0;
@@ -44,10 +39,7 @@ pub(super) fn weigh(
         if logit > MASKED {
             let weight = libm::exp(f64::from(logit) / temperature - highest);
             sum += weight;
-            candidates.push(Candidate {
-                probability: weight,
-                id,
-            });
+            candidates.push(Candidate { probability: weight, id });
         }
     }
     for candidate in candidates.iter_mut() {
@@ -61,10 +53,7 @@ pub(super) fn weigh(
 /// least one.
 pub(super) fn keep(candidates: &mut [Candidate], top_p: f64, top_k: Option<NonZeroUsize>) -> Kept {
     let limit = top_k.map_or(candidates.len(), |top_k| top_k.get().min(candidates.len()));
-    let mut kept = Kept {
-        count: 0,
-        mass: 0.0,
-    };
+    let mut kept = Kept { count: 0, mass: 0.0 };
     let mut batch = FIRST_BATCH;
     let mut sorted = 0;
     while kept.count < limit && kept.mass < top_p {
@@ -89,10 +78,7 @@ fn sort_next(candidates: &mut [Candidate], count: usize) -> usize {
 }
 
 fn order(left: &Candidate, right: &Candidate) -> Ordering {
-    right
-        .probability
-        .total_cmp(&left.probability)
-        .then(left.id.cmp(&right.id))
+    right.probability.total_cmp(&left.probability).then(left.id.cmp(&right.id))
 }
 
 /// The first of `kept` at which the running sum of probabilities passes `target`, or the last.

@@ -16,10 +16,7 @@ impl Stream {
         let mut mixer = seed ^ turn.wrapping_mul(GOLDEN);
         let offset = split_mix(&mut mixer);
         let sequence = split_mix(&mut mixer);
-        let mut stream = Stream {
-            state: 0,
-            increment: sequence << 1 | 1,
-        };
+        let mut stream = Stream { state: 0, increment: sequence << 1 | 1 };
         stream.step();
         stream.state = stream.state.wrapping_add(offset);
         stream.step();
@@ -27,17 +24,11 @@ impl Stream {
     }
 
     fn step(&mut self) {
-        self.state = self
-            .state
-            .wrapping_mul(MULTIPLIER)
-            .wrapping_add(self.increment);
+        self.state = self.state.wrapping_mul(MULTIPLIER).wrapping_add(self.increment);
     }
 
     /// 32 random bits.
-    #[expect(
-        clippy::cast_possible_truncation,
-        reason = "the generator is defined by these truncations"
-    )]
+    #[expect(clippy::cast_possible_truncation, reason = "the generator is defined by these truncations")]
     pub(super) fn bits(&mut self) -> u32 {
         let state = self.state;
         self.step();

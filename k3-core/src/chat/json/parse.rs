@@ -19,29 +19,18 @@ type Parsed<T> = Result<T, SyntaxError>;
 
 impl<'a> Parser<'a> {
     pub(super) fn new(text: &'a str) -> Parser<'a> {
-        Parser {
-            text,
-            at: 0,
-            depth: 0,
-        }
+        Parser { text, at: 0, depth: 0 }
     }
 
     /// The whole text as one value.
     pub(super) fn document(mut self) -> Parsed<Json> {
         let value = self.value()?;
         self.skip_space();
-        if self.at == self.text.len() {
-            Ok(value)
-        } else {
-            self.fail("the end of the text")
-        }
+        if self.at == self.text.len() { Ok(value) } else { self.fail("the end of the text") }
     }
 
     fn fail<T>(&self, expected: &'static str) -> Parsed<T> {
-        Err(SyntaxError {
-            at: self.at,
-            expected,
-        })
+        Err(SyntaxError { at: self.at, expected })
     }
 
     fn peek(&self) -> Option<u8> {
@@ -177,14 +166,9 @@ impl<'a> Parser<'a> {
         }
         let text = &self.text[start..self.at];
         if self.at > integer_end {
-            return text
-                .parse()
-                .map(Json::Float)
-                .or_else(|_| self.fail("a number"));
+            return text.parse().map(Json::Float).or_else(|_| self.fail("a number"));
         }
-        Ok(Json::Integer(
-            if text == "-0" { "0" } else { text }.to_string(),
-        ))
+        Ok(Json::Integer(if text == "-0" { "0" } else { text }.to_string()))
     }
 
     fn string(&mut self) -> Parsed<String> {
@@ -192,9 +176,7 @@ impl<'a> Parser<'a> {
         self.at += 1;
         loop {
             let rest = &self.text[self.at..];
-            let stop = rest
-                .bytes()
-                .position(|byte| byte == b'"' || byte == b'\\' || byte < 0x20);
+            let stop = rest.bytes().position(|byte| byte == b'"' || byte == b'\\' || byte < 0x20);
             let Some(length) = stop else {
                 return self.fail("a closing quote");
             };
@@ -246,18 +228,12 @@ impl<'a> Parser<'a> {
     }
 
     fn four_hex_digits(&mut self) -> Parsed<u32> {
-        let digits = self
-            .text
-            .as_bytes()
-            .get(self.at..self.at + 4)
-            .unwrap_or_default();
+        let digits = self.text.as_bytes().get(self.at..self.at + 4).unwrap_or_default();
         if digits.len() != 4 || !digits.iter().all(u8::is_ascii_hexdigit) {
             return self.fail("four hexadecimal digits");
         }
         let digit = |byte: &u8| char::from(*byte).to_digit(16).unwrap_or_default();
-        let value = digits
-            .iter()
-            .fold(0, |value, byte| value << 4 | digit(byte));
+        let value = digits.iter().fold(0, |value, byte| value << 4 | digit(byte));
         self.at += 4;
         Ok(value)
     }

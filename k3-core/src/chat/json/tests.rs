@@ -24,17 +24,10 @@ fn strings_print_as_python_prints_them() {
 #[test]
 fn spacing_order_and_repeated_keys() {
     let text = r#" { "b" : [ 1 , {"z":[], "a":{}} ] , "a":true,"b":[null,"two"] , "é":1,"Z":2 } "#;
-    assert_eq!(
-        spaced(text),
-        r#"{"b": [null, "two"], "a": true, "é": 1, "Z": 2}"#
-    );
-    let sorted = Json::parse(text)
-        .expect("valid")
-        .to_text(Style::CompactSorted);
+    assert_eq!(spaced(text), r#"{"b": [null, "two"], "a": true, "é": 1, "Z": 2}"#);
+    let sorted = Json::parse(text).expect("valid").to_text(Style::CompactSorted);
     assert_eq!(sorted, r#"{"Z":2,"a":true,"b":[null,"two"],"é":1}"#);
-    let nested = Json::parse(r#"[{"b":{"d":1,"c":2},"a":0}]"#)
-        .expect("valid")
-        .to_text(Style::CompactSorted);
+    let nested = Json::parse(r#"[{"b":{"d":1,"c":2},"a":0}]"#).expect("valid").to_text(Style::CompactSorted);
     assert_eq!(nested, r#"[{"a":0,"b":{"c":2,"d":1}}]"#);
 }
 
@@ -101,13 +94,7 @@ fn what_is_no_json_is_refused() {
 fn nesting_is_bounded() {
     let nested = |depth: usize| "[".repeat(depth) + &"]".repeat(depth);
     assert!(Json::parse(&nested(512)).is_ok());
-    assert_eq!(
-        Json::parse(&nested(513)),
-        Err(SyntaxError {
-            at: 512,
-            expected: "values nested at most 512 deep"
-        })
-    );
+    assert_eq!(Json::parse(&nested(513)), Err(SyntaxError { at: 512, expected: "values nested at most 512 deep" }));
     assert!(Json::parse(&"[{\"a\":".repeat(1_000_000)).is_err());
 }
 
@@ -154,10 +141,7 @@ const PYTHON_NUMBERS: &[(&str, &str)] = &[
     ("NaN", "NaN"),
     ("Infinity", "Infinity"),
     ("-Infinity", "-Infinity"),
-    (
-        "123456789012345678901234567890",
-        "123456789012345678901234567890",
-    ),
+    ("123456789012345678901234567890", "123456789012345678901234567890"),
     ("-9223372036854775809", "-9223372036854775809"),
     ("18446744073709551616", "18446744073709551616"),
     ("0.30000000000000004", "0.30000000000000004"),

@@ -111,9 +111,7 @@ fn write_float(number: f64, out: &mut String) {
     if number != 0.0 && !(1e-4..1e16).contains(&number.abs()) {
         let scientific = format!("{number:e}");
         let (digits, exponent) = scientific.split_once('e').unwrap_or((&scientific, "0"));
-        let (sign, exponent) = exponent
-            .strip_prefix('-')
-            .map_or(('+', exponent), |size| ('-', size));
+        let (sign, exponent) = exponent.strip_prefix('-').map_or(('+', exponent), |size| ('-', size));
         // Writing to a string cannot fail.
         let _ = write!(out, "{digits}e{sign}{exponent:0>2}");
     } else {

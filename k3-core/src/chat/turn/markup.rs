@@ -22,17 +22,11 @@ impl Tag {
             attributes.push((key.into(), unescape(value)));
             rest = after_value;
         }
-        Some(Tag {
-            name: name.into(),
-            attributes,
-        })
+        Some(Tag { name: name.into(), attributes })
     }
 
     pub(super) fn attribute(&self, key: &str) -> Option<&str> {
-        self.attributes
-            .iter()
-            .find(|(name, _)| name == key)
-            .map(|(_, value)| value.as_str())
+        self.attributes.iter().find(|(name, _)| name == key).map(|(_, value)| value.as_str())
     }
 }
 
@@ -47,19 +41,12 @@ mod tests {
 
     #[test]
     fn tags_are_read_with_their_attributes() {
-        let tag = Tag::parse("call tool=\"a &amp;quot; &quot;b&quot; = c\" index=\"1\" empty=\"\"")
-            .expect("a tag");
+        let tag = Tag::parse("call tool=\"a &amp;quot; &quot;b&quot; = c\" index=\"1\" empty=\"\"").expect("a tag");
         assert_eq!(tag.name, "call");
         assert_eq!(tag.attribute("tool"), Some("a &quot; \"b\" = c"));
-        assert_eq!(
-            (tag.attribute("index"), tag.attribute("empty")),
-            (Some("1"), Some(""))
-        );
+        assert_eq!((tag.attribute("index"), tag.attribute("empty")), (Some("1"), Some("")));
         assert_eq!(tag.attribute("key"), None);
-        assert_eq!(
-            Tag::parse("think").map(|tag| tag.name),
-            Some("think".into())
-        );
+        assert_eq!(Tag::parse("think").map(|tag| tag.name), Some("think".into()));
     }
 
     #[test]

@@ -49,12 +49,7 @@ pub enum Ending {
 impl Turn {
     /// Reads the tokens generated after a prompt rendered with `thinking`. Those after the end of the turn are ignored.
     #[must_use]
-    pub fn read(
-        ids: &[u32],
-        thinking: Thinking,
-        turn: &TurnTokens,
-        tokens: &dyn TokenText,
-    ) -> Turn {
+    pub fn read(ids: &[u32], thinking: Thinking, turn: &TurnTokens, tokens: &dyn TokenText) -> Turn {
         let mut reader = TurnReader::new(thinking, turn, tokens);
         let mut events = Vec::new();
         for &id in ids {
@@ -111,31 +106,17 @@ impl<'a> Collector<'a> {
         match event {
             Event::Enter(_) | Event::ArgumentEnd => {}
             Event::Text { channel, id } => self.text(channel, id),
-            Event::Call { tool } => {
-                self.call = Some(Draft {
-                    tool,
-                    ..Draft::default()
-                })
-            }
+            Event::Call { tool } => self.call = Some(Draft { tool, ..Draft::default() }),
             Event::Argument { key, type_name } => self.argument(Some((key, type_name))),
             Event::JsonArguments => self.argument(None),
             Event::CallEnd { whole, tokens } => self.end_call(whole, tokens),
-            Event::End { closed } => {
-                self.ending = if closed {
-                    Ending::Finished
-                } else {
-                    Ending::Unclosed
-                }
-            }
+            Event::End { closed } => self.ending = if closed { Ending::Finished } else { Ending::Unclosed },
         }
     }
 
     fn argument(&mut self, name_and_type: Option<(String, String)>) {
         if let Some(call) = &mut self.call {
-            call.arguments.push(ArgumentDraft {
-                name_and_type,
-                text: Vec::new(),
-            });
+            call.arguments.push(ArgumentDraft { name_and_type, text: Vec::new() });
         }
     }
 
@@ -153,17 +134,12 @@ impl<'a> Collector<'a> {
     }
 
     fn end_call(&mut self, whole: bool, tokens: Range<usize>) {
-        let call = self
-            .call
-            .take()
-            .filter(|_| whole)
-            .and_then(Draft::into_call);
+        let call = self.call.take().filter(|_| whole).and_then(Draft::into_call);
         match call {
             Some(call) => self.calls.push(call),
             None => {
                 for &id in &self.ids[tokens] {
-                    self.unread
-                        .extend_from_slice(self.tokens.token_bytes(id).unwrap_or_default());
+                    self.unread.extend_from_slice(self.tokens.token_bytes(id).unwrap_or_default());
                 }
             }
         }
@@ -192,19 +168,10 @@ impl Draft {
     fn into_call(self) -> Option<ToolCall> {
         let mut arguments = self.arguments;
         let arguments = match &mut arguments[..] {
-            [
-                ArgumentDraft {
-                    name_and_type: None,
-                    text,
-                },
-            ] => block(String::from_utf8(core::mem::take(text)).ok()?),
+            [ArgumentDraft { name_and_type: None, text }] => block(String::from_utf8(core::mem::take(text)).ok()?),
             _ => Arguments::Named(named(arguments)?),
         };
-        Some(ToolCall {
-            id: None,
-            name: self.tool,
-            arguments,
-        })
+        Some(ToolCall { id: None, name: self.tool, arguments })
     }
 }
 
@@ -222,10 +189,7 @@ fn named(arguments: Vec<ArgumentDraft>) -> Option<Vec<(String, Json)>> {
         if entries.iter().any(|(earlier, _)| *earlier == key) {
             return None;
         }
-        entries.push((
-            key,
-            typed(&type_name, String::from_utf8(argument.text).ok()?)?,
-        ));
+        entries.push((key, typed(&type_name, String::from_utf8(argument.text).ok()?)?));
     }
     Some(entries)
 }
@@ -235,9 +199,7 @@ fn typed(type_name: &str, text: String) -> Option<Json> {
     if type_name == "string" {
         return Some(Json::String(text));
     }
-    Json::parse(&text)
-        .ok()
-        .filter(|value| value.type_name() == type_name)
+    Json::parse(&text).ok().filter(|value| value.type_name() == type_name)
 }
 
 #[cfg(test)]

@@ -50,25 +50,9 @@ struct OpenCall {
 impl<'a> TurnReader<'a> {
     /// A reader of what follows a prompt rendered with `thinking`.
     #[must_use]
-    pub fn new(
-        thinking: Thinking,
-        turn: &'a TurnTokens,
-        tokens: &'a dyn TokenText,
-    ) -> TurnReader<'a> {
-        let place = if thinking == Thinking::Off {
-            Place::Response
-        } else {
-            Place::Think
-        };
-        TurnReader {
-            turn,
-            tokens,
-            place,
-            pending: Vec::new(),
-            read: 0,
-            call: None,
-            ended: false,
-        }
+    pub fn new(thinking: Thinking, turn: &'a TurnTokens, tokens: &'a dyn TokenText) -> TurnReader<'a> {
+        let place = if thinking == Thinking::Off { Place::Response } else { Place::Think };
+        TurnReader { turn, tokens, place, pending: Vec::new(), read: 0, call: None, ended: false }
     }
 
     /// Whether the turn is over; further tokens are not part of it and are ignored.
@@ -85,9 +69,7 @@ impl<'a> TurnReader<'a> {
         let begins_tag = id == self.turn.open || id == self.turn.close;
         if self.turn.ends_turn(id) {
             self.finish(events);
-            events.push(Event::End {
-                closed: self.place == Place::Closed,
-            });
+            events.push(Event::End { closed: self.place == Place::Closed });
             self.ended = true;
         } else if begins_tag {
             self.pending_as_text(events);
@@ -147,9 +129,7 @@ impl<'a> TurnReader<'a> {
     }
 
     fn is_white_space(&self, id: u32) -> bool {
-        self.tokens
-            .token_bytes(id)
-            .is_some_and(|bytes| bytes.iter().all(u8::is_ascii_whitespace))
+        self.tokens.token_bytes(id).is_some_and(|bytes| bytes.iter().all(u8::is_ascii_whitespace))
     }
 
     fn spoil_call(&mut self, spoiled: bool) {
@@ -172,11 +152,7 @@ impl<'a> TurnReader<'a> {
             return false;
         };
         let start = self.read + 1 - self.pending.len();
-        if *edge == self.turn.open {
-            self.open(&tag, start, events)
-        } else {
-            self.close(&tag, start, events)
-        }
+        if *edge == self.turn.open { self.open(&tag, start, events) } else { self.close(&tag, start, events) }
     }
 
     fn open(&mut self, tag: &Tag, start: usize, events: &mut Vec<Event>) -> bool {
@@ -201,9 +177,7 @@ impl<'a> TurnReader<'a> {
         match self.place {
             Place::Think | Place::Response => return false,
             Place::Between | Place::Closed => self.enter(Place::Tools, Channel::Tools, events),
-            Place::Tools | Place::Call | Place::Argument | Place::Json => {
-                self.end_call(false, start, events)
-            }
+            Place::Tools | Place::Call | Place::Argument | Place::Json => self.end_call(false, start, events),
         }
         self.call = Some(OpenCall { start, whole: true });
         self.place = Place::Call;
@@ -224,10 +198,7 @@ impl<'a> TurnReader<'a> {
             return false;
         };
         self.place = Place::Argument;
-        events.push(Event::Argument {
-            key: key.into(),
-            type_name: type_name.into(),
-        });
+        events.push(Event::Argument { key: key.into(), type_name: type_name.into() });
         true
     }
 
@@ -246,11 +217,7 @@ impl<'a> TurnReader<'a> {
             ("think" | "response" | "tools" | "message", place) => {
                 self.end_call(false, start, events);
                 let in_order = tag.name == "message" && place == Place::Between;
-                self.place = if in_order {
-                    Place::Closed
-                } else {
-                    Place::Between
-                };
+                self.place = if in_order { Place::Closed } else { Place::Between };
             }
             _ => return false,
         }
@@ -261,10 +228,7 @@ impl<'a> TurnReader<'a> {
     fn end_call(&mut self, closed: bool, end: usize, events: &mut Vec<Event>) {
         if let Some(call) = self.call.take() {
             self.place = Place::Tools;
-            events.push(Event::CallEnd {
-                whole: closed && call.whole,
-                tokens: call.start..end,
-            });
+            events.push(Event::CallEnd { whole: closed && call.whole, tokens: call.start..end });
         }
     }
 }

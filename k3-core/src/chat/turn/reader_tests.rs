@@ -19,19 +19,10 @@ fn events(vocabulary: &Vocabulary, thinking: Thinking, ids: &[u32]) -> Vec<Event
 #[test]
 fn the_released_ids_are_those_of_the_format_page() {
     let turn = Vocabulary::released().turn_tokens();
-    assert_eq!(
-        (turn.open, turn.close, turn.separator),
-        (163_587, 163_588, 163_589)
-    );
+    assert_eq!((turn.open, turn.close, turn.separator), (163_587, 163_588, 163_589));
     assert_eq!((turn.end_of_message, turn.end_of_text), (163_586, 163_585));
-    assert_eq!(
-        turn.reasoning_end,
-        [163_588, 39_964, 163_589, 163_587, 12_092, 163_589]
-    );
-    assert_eq!(
-        turn.content_end,
-        [163_588, 12_092, 163_589, 163_588, 2_778, 163_589]
-    );
+    assert_eq!(turn.reasoning_end, [163_588, 39_964, 163_589, 163_587, 12_092, 163_589]);
+    assert_eq!(turn.content_end, [163_588, 12_092, 163_589, 163_588, 2_778, 163_589]);
 }
 
 #[test]
@@ -39,13 +30,7 @@ fn both_ends_end_a_turn_and_nothing_after_counts() {
     let vocabulary = Vocabulary::released();
     for end in ["<|end_of_msg|>", "[EOS]"] {
         let ids = vocabulary.ids(&[" Paris", end, " Paris"]);
-        let expected = [
-            Event::Text {
-                channel: Channel::Think,
-                id: 17_374,
-            },
-            Event::End { closed: false },
-        ];
+        let expected = [Event::Text { channel: Channel::Think, id: 17_374 }, Event::End { closed: false }];
         assert_eq!(events(vocabulary, Thinking::On(None), &ids), expected);
     }
 }
@@ -60,35 +45,21 @@ fn events_come_as_soon_as_they_are_certain() {
         reader.push(vocabulary.ids(&[text])[0], &mut events);
         events
     };
-    let text = |channel, text: &str| Event::Text {
-        channel,
-        id: vocabulary.ids(&[text])[0],
-    };
+    let text = |channel, text: &str| Event::Text { channel, id: vocabulary.ids(&[text])[0] };
     assert_eq!(step(" Paris"), [text(Channel::Think, " Paris")]);
     // A tag that comes to nothing is held back, then shown.
     assert_eq!(step("<|close|>"), []);
     assert_eq!(step(" Paris"), []);
     assert_eq!(
         step("<|sep|>"),
-        [
-            text(Channel::Think, "<|close|>"),
-            text(Channel::Think, " Paris"),
-            text(Channel::Think, "<|sep|>")
-        ]
+        [text(Channel::Think, "<|close|>"), text(Channel::Think, " Paris"), text(Channel::Think, "<|sep|>")]
     );
     for id in ["<|close|>", "think", "<|sep|>", "<|open|>", "response"] {
         assert_eq!(step(id), []);
     }
     assert_eq!(step("<|sep|>"), [Event::Enter(Channel::Response)]);
     assert_eq!(step(" Paris"), [text(Channel::Response, " Paris")]);
-    for id in [
-        "<|close|>",
-        "response",
-        "<|sep|>",
-        "<|close|>",
-        "message",
-        "<|sep|>",
-    ] {
+    for id in ["<|close|>", "response", "<|sep|>", "<|close|>", "message", "<|sep|>"] {
         assert_eq!(step(id), []);
     }
     assert_eq!(step("[EOS]"), [Event::End { closed: true }]);
@@ -147,10 +118,7 @@ const PIECES: &[&[&str]] = &[
     &["<|close|>", "tools", "<|sep|>"],
     &["<|open|>", "call", " tool", "=\"", "think", "\"", "<|sep|>"],
     &["<|close|>", "call", "<|sep|>"],
-    &[
-        "<|open|>", "argument", " key", "=\"", "think", "\"", " type", "=\"", "string", "\"",
-        "<|sep|>",
-    ],
+    &["<|open|>", "argument", " key", "=\"", "think", "\"", " type", "=\"", "string", "\"", "<|sep|>"],
     &["<|close|>", "argument", "<|sep|>"],
     &["<|open|>", "json", "<|sep|>"],
     &["<|close|>", "json", "<|sep|>"],

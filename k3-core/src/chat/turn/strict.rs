@@ -37,8 +37,8 @@ pub fn read_stored_turn(
             (Some(reasoning), rest)
         }
     };
-    let (content, end) = split_at_first(rest, &turn.content_end)
-        .ok_or_else(|| refusal("the response is not closed"))?;
+    let (content, end) =
+        split_at_first(rest, &turn.content_end).ok_or_else(|| refusal("the response is not closed"))?;
     match end {
         [id] if turn.ends_turn(*id) => {}
         [] => return Err(refusal("the token that ends the turn is missing")),
@@ -52,9 +52,7 @@ pub fn read_stored_turn(
 
 /// What is before and after the first place where `separator` stands.
 fn split_at_first<'a>(ids: &'a [u32], separator: &[u32]) -> Option<(&'a [u32], &'a [u32])> {
-    let at = ids
-        .windows(separator.len())
-        .position(|window| window == separator)?;
+    let at = ids.windows(separator.len()).position(|window| window == separator)?;
     Some((&ids[..at], &ids[at + separator.len()..]))
 }
 

@@ -20,12 +20,7 @@ fn read(written: &str) -> Turn {
         })
         .collect();
     let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
-    Turn::read(
-        &vocabulary.ids(&texts),
-        Thinking::On(None),
-        &vocabulary.turn_tokens(),
-        vocabulary,
-    )
+    Turn::read(&vocabulary.ids(&texts), Thinking::On(None), &vocabulary.turn_tokens(), vocabulary)
 }
 
 fn turn(reasoning: &str, content: &str, ending: Ending) -> Turn {
@@ -39,15 +34,8 @@ fn turn(reasoning: &str, content: &str, ending: Ending) -> Turn {
 }
 
 fn call(name: &str, arguments: &[(&str, Json)]) -> ToolCall {
-    let arguments = arguments
-        .iter()
-        .map(|(key, value)| ((*key).into(), value.clone()))
-        .collect();
-    ToolCall {
-        id: None,
-        name: name.into(),
-        arguments: Arguments::Named(arguments),
-    }
+    let arguments = arguments.iter().map(|(key, value)| ((*key).into(), value.clone())).collect();
+    ToolCall { id: None, name: name.into(), arguments: Arguments::Named(arguments) }
 }
 
 #[test]
@@ -61,19 +49,10 @@ fn a_turn_cut_anywhere_keeps_its_text_in_its_channel() {
     assert_eq!(read(""), turn("", "", Ending::Cut));
     assert_eq!(read("_Paris"), turn(" Paris", "", Ending::Cut));
     assert_eq!(read("_Paris END"), turn(" Paris", "", Ending::Unclosed));
-    assert_eq!(
-        read("_Paris / think"),
-        turn(" Paris<|close|>think", "", Ending::Cut)
-    );
+    assert_eq!(read("_Paris / think"), turn(" Paris<|close|>think", "", Ending::Cut));
     assert_eq!(read("_Paris / think }"), turn(" Paris", "", Ending::Cut));
-    assert_eq!(
-        read("_Paris / think } { response } _London"),
-        turn(" Paris", " London", Ending::Cut)
-    );
-    assert_eq!(
-        read("_Paris / think } { response } _London END"),
-        turn(" Paris", " London", Ending::Unclosed)
-    );
+    assert_eq!(read("_Paris / think } { response } _London"), turn(" Paris", " London", Ending::Cut));
+    assert_eq!(read("_Paris / think } { response } _London END"), turn(" Paris", " London", Ending::Unclosed));
     assert_eq!(
         read("_Paris / think } { response } _London / message } END"),
         turn(" Paris", " London", Ending::Unclosed)
@@ -82,38 +61,23 @@ fn a_turn_cut_anywhere_keeps_its_text_in_its_channel() {
 
 #[test]
 fn a_channel_may_be_left_without_closing_it_or_entered_without_opening_it() {
-    assert_eq!(
-        read("_Paris { response } _London END"),
-        turn(" Paris", " London", Ending::Unclosed)
-    );
-    assert_eq!(
-        read("_Paris / think } _London END"),
-        turn(" Paris", " London", Ending::Unclosed)
-    );
-    assert_eq!(
-        read("_Paris / response } _London"),
-        turn(" Paris", " London", Ending::Cut)
-    );
+    assert_eq!(read("_Paris { response } _London END"), turn(" Paris", " London", Ending::Unclosed));
+    assert_eq!(read("_Paris / think } _London END"), turn(" Paris", " London", Ending::Unclosed));
+    assert_eq!(read("_Paris / response } _London"), turn(" Paris", " London", Ending::Cut));
     let after = read("/ think } { response } _Paris / response } / message } _London END");
     assert_eq!(after, turn("", " Paris London", Ending::Unclosed));
 }
 
 #[test]
 fn markup_that_makes_no_sense_is_text() {
-    assert_eq!(
-        read("_Paris } { } END").reasoning,
-        " Paris<|sep|><|open|><|sep|>"
-    );
+    assert_eq!(read("_Paris } { } END").reasoning, " Paris<|sep|><|open|><|sep|>");
     assert_eq!(
         read("{ _Paris } { call } / argument }").reasoning,
         "<|open|> Paris<|sep|><|open|>call<|sep|><|close|>argument<|sep|>"
     );
     assert_eq!(read("{ { response } _Paris").content, " Paris");
     assert_eq!(read("{ { response } _Paris").reasoning, "<|open|>");
-    assert_eq!(
-        read("/ think <|media_pad|> _Paris").reasoning,
-        "<|close|>think<|media_pad|> Paris"
-    );
+    assert_eq!(read("/ think <|media_pad|> _Paris").reasoning, "<|close|>think<|media_pad|> Paris");
 }
 
 const CALL: &str = "{ call _tool =\" think \" }";
@@ -134,60 +98,28 @@ fn calls_have_typed_arguments() {
         "/ call } / tools } / message } END",
     ];
     let read = read(&written.join(" "));
-    let first = call(
-        "think",
-        &[
-            ("json", Json::String("1".into())),
-            ("tool", Json::Integer("1".into())),
-        ],
-    );
-    let expected = Turn {
-        tool_calls: [first, call("think", &[])].into(),
-        ..turn("", "", Ending::Finished)
-    };
+    let first = call("think", &[("json", Json::String("1".into())), ("tool", Json::Integer("1".into()))]);
+    let expected = Turn { tool_calls: [first, call("think", &[])].into(), ..turn("", "", Ending::Finished) };
     assert_eq!(read, expected);
 }
 
 #[test]
 fn calls_without_a_response_are_read() {
-    let read = read(
-        &[
-            "_Paris / think } { tools }",
-            CALL,
-            "/ call } / tools } / message } END",
-        ]
-        .join(" "),
-    );
-    let expected = Turn {
-        tool_calls: [call("think", &[])].into(),
-        ..turn(" Paris", "", Ending::Finished)
-    };
+    let read = read(&["_Paris / think } { tools }", CALL, "/ call } / tools } / message } END"].join(" "));
+    let expected = Turn { tool_calls: [call("think", &[])].into(), ..turn(" Paris", "", Ending::Finished) };
     assert_eq!(read, expected);
 }
 
 #[test]
 fn a_block_of_json_holds_all_arguments_or_is_kept_as_it_is() {
     let with = |block: &str| {
-        let turn = read(
-            &[
-                "{ tools }",
-                CALL,
-                "{ json _type =\" object \" }",
-                block,
-                "/ json } / call }",
-            ]
-            .join(" "),
-        );
+        let turn = read(&["{ tools }", CALL, "{ json _type =\" object \" }", block, "/ json } / call }"].join(" "));
         assert_eq!(turn.unread_calls, "");
         turn.tool_calls
     };
     let one = call("think", &[("json", Json::Integer("1".into()))]);
     assert_eq!(with("\\{ \" json \" : 1 \\}"), [one]);
-    let unreadable = ToolCall {
-        id: None,
-        name: "think".into(),
-        arguments: Arguments::Unreadable(" Paris".into()),
-    };
+    let unreadable = ToolCall { id: None, name: "think".into(), arguments: Arguments::Unreadable(" Paris".into()) };
     assert_eq!(with("_Paris"), [unreadable]);
 }
 
@@ -229,11 +161,7 @@ fn a_call_that_is_not_whole_is_kept_as_text_and_not_called() {
     ];
     for (written, unread) in cases {
         let turn = read(&["{ tools }", &written].join(" "));
-        assert_eq!(
-            (turn.tool_calls.len(), turn.unread_calls),
-            (0, unread),
-            "{written}"
-        );
+        assert_eq!((turn.tool_calls.len(), turn.unread_calls), (0, unread), "{written}");
     }
 }
 
@@ -252,30 +180,13 @@ fn a_call_after_a_broken_one_is_still_read() {
 fn rendered_answers_are_read_back() {
     let vocabulary = Vocabulary::released();
     let tokens = vocabulary.turn_tokens();
-    let header = vocabulary.ids(&[
-        "<|open|>",
-        "message",
-        " role",
-        "=\"",
-        "assistant",
-        "\"",
-        "<|sep|>",
-        "<|open|>",
-    ]);
+    let header = vocabulary.ids(&["<|open|>", "message", " role", "=\"", "assistant", "\"", "<|sep|>", "<|open|>"]);
     let mut answers = 0;
     for case in fixtures::conversations() {
         let mut rest = &case.ids[..];
         let thinking = case.conversation.options.thinking;
-        for message in case
-            .conversation
-            .messages
-            .iter()
-            .filter(|message| message.role == Role::Assistant)
-        {
-            let at = rest
-                .windows(header.len())
-                .position(|window| window == header)
-                .expect("an answer");
+        for message in case.conversation.messages.iter().filter(|message| message.role == Role::Assistant) {
+            let at = rest.windows(header.len()).position(|window| window == header).expect("an answer");
             // After the header: the name of the first channel and a separator.
             rest = &rest[at + header.len() + 2..];
             let turn = Turn::read(rest, thinking, &tokens, vocabulary);
@@ -291,34 +202,17 @@ const ANSWERS: usize = 19;
 
 fn as_read(message: &Message, thinking: Thinking) -> Turn {
     let text = |part: &Part| {
-        if let Part::Text(text) = part {
-            text.clone()
-        } else {
-            String::new()
-        }
+        if let Part::Text(text) = part { text.clone() } else { String::new() }
     };
-    let reasoning = if thinking == Thinking::Off {
-        ""
-    } else {
-        message.reasoning.trim()
-    };
+    let reasoning = if thinking == Thinking::Off { "" } else { message.reasoning.trim() };
     let calls = message.tool_calls.iter().map(|call| match &call.arguments {
-        Arguments::Named(_) => ToolCall {
-            id: None,
-            ..call.clone()
-        },
-        Arguments::Unreadable(_) => ToolCall {
-            id: None,
-            name: call.name.clone(),
-            arguments: Arguments::Named(Vec::new()),
-        },
+        Arguments::Named(_) => ToolCall { id: None, ..call.clone() },
+        Arguments::Unreadable(_) => {
+            ToolCall { id: None, name: call.name.clone(), arguments: Arguments::Named(Vec::new()) }
+        }
     });
     Turn {
         tool_calls: calls.collect(),
-        ..turn(
-            reasoning,
-            &message.content.iter().map(text).collect::<String>(),
-            Ending::Finished,
-        )
+        ..turn(reasoning, &message.content.iter().map(text).collect::<String>(), Ending::Finished)
     }
 }

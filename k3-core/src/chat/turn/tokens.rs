@@ -76,9 +76,7 @@ fn control_id(encoder: &dyn SegmentEncoder, spelling: &str) -> Result<u32> {
     encoder.encode_segment(spelling, SegmentKind::Control, &mut ids)?;
     match ids[..] {
         [id] => Ok(id),
-        _ => Err(Error::Chat(format!(
-            "the tokenizer has no token `{spelling}`"
-        ))),
+        _ => Err(Error::Chat(format!("the tokenizer has no token `{spelling}`"))),
     }
 }
 

@@ -49,10 +49,7 @@ impl<L> Draws<L> {
 }
 
 fn vectors() -> Vectors {
-    serde_json::from_str(include_str!(
-        "../../../../fixtures/chat/sampler_vectors.json"
-    ))
-    .expect("a valid fixture")
+    serde_json::from_str(include_str!("../../../../fixtures/chat/sampler_vectors.json")).expect("a valid fixture")
 }
 
 fn hexadecimal(text: &str) -> u64 {
@@ -63,11 +60,7 @@ fn hexadecimal(text: &str) -> u64 {
 fn hexadecimal_double(text: &str) -> f64 {
     let (mantissa, exponent) = text.trim_start_matches("0x1").split_once('p').expect(text);
     let digits = mantissa.trim_start_matches('.');
-    let fraction = if digits.is_empty() {
-        0
-    } else {
-        hexadecimal(digits) << (52 - 4 * digits.len())
-    };
+    let fraction = if digits.is_empty() { 0 } else { hexadecimal(digits) << (52 - 4 * digits.len()) };
     let exponent: i64 = exponent.parse().expect(text);
     f64::from_bits(u64::try_from(1023 + exponent).expect(text) << 52 | fraction)
 }
@@ -78,22 +71,12 @@ fn streams_match_the_fixture() {
     assert_eq!(init.len(), 7);
     for case in init {
         let stream = Stream::new(case.seed, case.turn);
-        assert_eq!(
-            (stream.state, stream.increment),
-            (hexadecimal(&case.state), hexadecimal(&case.inc))
-        );
+        assert_eq!((stream.state, stream.increment), (hexadecimal(&case.state), hexadecimal(&case.inc)));
         let mut bits = stream.clone();
-        assert_eq!(
-            case.pcg32.iter().map(|_| bits.bits()).collect::<Vec<_>>(),
-            case.pcg32
-        );
+        assert_eq!(case.pcg32.iter().map(|_| bits.bits()).collect::<Vec<_>>(), case.pcg32);
         let mut units = stream;
         for expected in &case.unit {
-            assert_eq!(
-                units.unit().to_bits(),
-                hexadecimal_double(expected).to_bits(),
-                "{expected}"
-            );
+            assert_eq!(units.unit().to_bits(), hexadecimal_double(expected).to_bits(), "{expected}");
         }
     }
 }
@@ -101,17 +84,9 @@ fn streams_match_the_fixture() {
 #[test]
 fn draws_match_the_fixture() {
     let vectors = vectors();
-    assert_eq!(
-        (vectors.draws.len(), vectors.test_sampler_like.len()),
-        (36, 4)
-    );
+    assert_eq!((vectors.draws.len(), vectors.test_sampler_like.len()), (36, 4));
     for case in &vectors.draws {
-        let drawn = draws(
-            case.settings(),
-            case.turn,
-            &vectors.logits[case.logits],
-            case.ids.len(),
-        );
+        let drawn = draws(case.settings(), case.turn, &vectors.logits[case.logits], case.ids.len());
         assert_eq!(drawn, case.ids, "{:?} turn {}", case.settings(), case.turn);
     }
     for case in &vectors.test_sampler_like {

@@ -1,0 +1,4 @@
+//! Tests of the tokenizer as a whole.
+
+mod parity;
+mod released;
