@@ -81,15 +81,8 @@ fn many_results_of_one_call_keep_their_order() {
         format!(r#"{{"role": "tool", "tool_call_id": "{id}", "content": "{index}"}}"#)
     };
     let results: Vec<String> = (0..60).map(result).collect();
-    let bodies: Vec<String> = tool_results(&results.join(", "))
-        .into_iter()
-        .map(|(_, body)| body)
-        .collect();
-    let expected: Vec<String> = (1..60)
-        .step_by(2)
-        .chain((0..60).step_by(2))
-        .map(|index| format!("{index}"))
-        .collect();
+    let bodies: Vec<String> = tool_results(&results.join(", ")).into_iter().map(|(_, body)| body).collect();
+    let expected: Vec<String> = (1..60).step_by(2).chain((0..60).step_by(2)).map(|index| format!("{index}")).collect();
     assert_eq!(bodies, expected);
 }
 
@@ -97,10 +90,7 @@ fn many_results_of_one_call_keep_their_order() {
 fn each_assistant_message_counts_its_results_anew() {
     let turn = r#"{"role": "assistant", "tool_calls": [{"name": "f", "id": "a"}]}, {"role": "tool", "tool_call_id": "a", "content": "1"}"#;
     let twice = messages(&format!("[{turn}, {turn}]"));
-    assert_eq!(
-        twice.matches(r#"role="tool" tool="f" index="1""#).count(),
-        2
-    );
+    assert_eq!(twice.matches(r#"role="tool" tool="f" index="1""#).count(), 2);
 }
 
 #[test]
