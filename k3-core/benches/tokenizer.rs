@@ -19,13 +19,8 @@ const CHUNK_BYTES: usize = 100_000;
 const CALLS: usize = 10;
 
 fn main() {
-    let mut arguments = std::env::args()
-        .skip(1)
-        .filter(|argument| argument != "--bench");
-    let (Some("--tok"), Some(folder)) = (
-        arguments.next().as_deref(),
-        arguments.next().map(PathBuf::from),
-    ) else {
+    let mut arguments = std::env::args().skip(1).filter(|argument| argument != "--bench");
+    let (Some("--tok"), Some(folder)) = (arguments.next().as_deref(), arguments.next().map(PathBuf::from)) else {
         println!("NOT RUN: needs --tok DIR FILE…");
         return;
     };
@@ -36,13 +31,8 @@ fn main() {
     let tokenizer = Tokenizer::new(&model, &config).unwrap();
     for file in arguments {
         let text = fs::read_to_string(&file).unwrap();
-        let time = chunks(&text)
-            .map(|chunk| best(|| tokenizer.encode(chunk, Mode::Plain)))
-            .sum::<Duration>();
-        println!(
-            "{file}\t{:.1}",
-            text.len() as f64 / 1e6 / time.as_secs_f64()
-        );
+        let time = chunks(&text).map(|chunk| best(|| tokenizer.encode(chunk, Mode::Plain))).sum::<Duration>();
+        println!("{file}\t{:.1}", text.len() as f64 / 1e6 / time.as_secs_f64());
     }
 }
 

@@ -53,10 +53,19 @@ pub enum Error {
         /// The number the state has room for.
         capacity: usize,
     },
+    /// A pass over no positions, or over more positions or logits than there is room for.
+    #[error("a pass over {wanted} positions, with room for 1 to {room}")]
+    ChunkSize {
+        /// The number of positions given.
+        wanted: usize,
+        /// The most that a pass can take.
+        room: usize,
+    },
+    /// An earlier pass over this state failed half way.
+    #[error("an earlier step failed half way; the state cannot be used any more")]
+    BrokenState,
     /// A forward pass produced a number that is not finite.
-    #[error(
-        "the logits at position {position} are not finite: a weight in the checkpoint is damaged or out of range"
-    )]
+    #[error("the logits at position {position} are not finite: a weight in the checkpoint is damaged or out of range")]
     NotFinite {
         /// The position whose logits are not finite.
         position: usize,
@@ -71,17 +80,30 @@ pub enum Error {
         /// What is wrong.
         reason: String,
     },
+    /// A saved state cannot be used.
+    #[error("state: {0}")]
+    State(String),
     /// A conversation cannot be rendered.
     #[error("chat: {0}")]
     Chat(String),
+    /// A generated turn breaks the format, so that it cannot be stored.
+    #[error("generated turn: {0}")]
+    Turn(String),
+    /// A history file is malformed, or a message does not fit into one.
+    #[error("history{}: {reason}", line_suffix(.line))]
+    History {
+        /// The one-based line, if the fault is in a file.
+        line: Option<usize>,
+        /// What is wrong.
+        reason: String,
+    },
     /// A sampling setting is out of range.
     #[error("sampling: {0}")]
     Sampling(String),
 }
 
 fn line_suffix(line: &Option<usize>) -> String {
-    line.map(|line| alloc::format!(", line {line}"))
-        .unwrap_or_default()
+    line.map(|line| alloc::format!(", line {line}")).unwrap_or_default()
 }
 
 /// A result of the core.

@@ -1,8 +1,13 @@
 //! What the outside implements: positioned reads and row-parallel work. To port k3, implement these.
 
+use alloc::format;
+use alloc::string::ToString;
+use alloc::vec;
 use core::ops::Range;
 
-use crate::Result;
+use serde::de::DeserializeSeed;
+
+use crate::{Error, Result};
 
 /// A file, or a part of one, that can be read at any position.
 ///
@@ -58,3 +63,38 @@ pub fn piece(total: usize, granule: usize, index: usize, pieces: usize) -> Range
     let border = |index: usize| (granules * index / pieces * granule).min(total);
     border(index)..border(index + 1)
 }
+
+/// The folder that holds a checkpoint.
+pub trait Directory {
+    /// A file that has been opened.
+    type File: Storage;
+
+    /// Opens the file `name`, which is a bare file name; `None` if there is no such file.
+    ///
+    /// # Errors
+    /// [`crate::Error::Read`] if it is there but cannot be opened.
+    fn open(&self, name: &str) -> Result<Option<Self::File>>;
+
+    /// Feeds the JSON text of the file `name` to `seed`; `None` if there is no such file. The text may be tens of
+    /// megabytes; a host with a buffered reader should replace this default, which holds all of it in memory at once.
+    ///
+    /// # Errors
+    /// [`crate::Error::Checkpoint`] if the text is not JSON or `seed` refuses it; [`crate::Error::Read`].
+    fn read_json<T, S>(&self, name: &str, seed: S) -> Result<Option<T>>
+    where
+        S: for<'de> DeserializeSeed<'de, Value = T>,
+    {
+        let refuse = |reason| Error::Checkpoint { file: name.to_string(), reason };
+        let Some(file) = self.open(name)? else { return Ok(None) };
+        let length = usize::try_from(file.len()).ok().filter(|length| *length <= MOST_JSON_BYTES);
+        let length = length.ok_or_else(|| refuse(format!("{} bytes of JSON are more than is believed", file.len())))?;
+        let mut text = vec![0; length];
+        file.read_exact_at(0, &mut text)?;
+        let mut input = serde_json::Deserializer::from_slice(&text);
+        let value = seed.deserialize(&mut input).and_then(|value| input.end().map(|()| value));
+        value.map(Some).map_err(|error| refuse(error.to_string()))
+    }
+}
+
+/// The longest JSON file that is believed; the index of the released checkpoint has 59,764,096 bytes.
+const MOST_JSON_BYTES: usize = 1 << 28;

@@ -18,6 +18,7 @@ pub mod kernels;
 pub mod model;
 pub mod ops;
 pub mod sample;
+pub mod stream;
 pub mod tokenizer;
 
 pub use error::{Error, Result};

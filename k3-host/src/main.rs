@@ -1,3 +1,20 @@
 //! The `k3-host` program.
 
-fn main() {}
+use std::process::ExitCode;
+
+use clap::Parser;
+use k3_host::args::{Cli, Command};
+use k3_host::commands;
+
+fn main() -> ExitCode {
+    let outcome = match Cli::parse().command {
+        Command::Run(args) => commands::run::run(&args),
+        Command::Demo(args) => commands::demo::run(&args),
+        Command::Bench(args) => commands::bench::run(&args),
+        Command::Synth(args) => commands::synth::run(&args),
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => failure.report(),
+    }
+}

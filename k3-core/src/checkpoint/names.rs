@@ -1,4 +1,4 @@
-//! The names of the released tensors, in one place.
+//! What the tensors of a checkpoint are, without their spelling.
 
 /// A tensor of the text model, apart from the routed experts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -96,6 +96,17 @@ pub enum LayerTensor {
     SharedDown,
 }
 
+/// One matrix of one routed expert. Ordered as the experts lie in a shard.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ExpertId {
+    /// The layer, from 0.
+    pub layer: usize,
+    /// The expert within its layer, from 0.
+    pub expert: usize,
+    /// Which of its matrices.
+    pub matrix: ExpertMatrix,
+}
+
 /// One of the three matrices of a routed expert.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum ExpertMatrix {
@@ -105,4 +116,28 @@ pub enum ExpertMatrix {
     Down,
     /// `w3` `[expert_width, latent]`
     Up,
+}
+
+/// Which part of a tensor a name stands for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Part {
+    /// All of it, as numbers.
+    Plain,
+    /// The nibbles of an MXFP4 matrix.
+    Packed,
+    /// The scales of an MXFP4 matrix.
+    Scale,
+}
+
+/// What a name in a checkpoint stands for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Name {
+    /// A tensor of the text model.
+    Text(TensorId, Part),
+    /// A matrix of a routed expert.
+    Expert(ExpertId, Part),
+    /// A tensor of the vision tower or its projector, which the text model does without.
+    Vision,
+    /// Nothing that is known.
+    Unknown,
 }

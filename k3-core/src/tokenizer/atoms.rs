@@ -31,9 +31,7 @@ const POINTS: usize = 0x1_0000;
 impl Atoms {
     pub(super) fn new(ranks: &Ranks) -> Atoms {
         let crossings = Crossings::new(ranks);
-        let mut atoms = Atoms {
-            ranks: vec![NO_RANK; POINTS],
-        };
+        let mut atoms = Atoms { ranks: vec![NO_RANK; POINTS] };
         for (rank, token) in (0..).zip(ranks.tokens().iter()) {
             let Some(point) = single_character(token) else {
                 continue;
@@ -48,22 +46,14 @@ impl Atoms {
     /// The rank of the character `point`, if it is an atom.
     #[inline]
     pub(super) fn rank(&self, point: u32) -> Option<u32> {
-        self.ranks
-            .get(point as usize)
-            .copied()
-            .filter(|&rank| rank != NO_RANK)
+        self.ranks.get(point as usize).copied().filter(|&rank| rank != NO_RANK)
     }
 }
 
 /// The code point of a token that is one character of two or three bytes.
 fn single_character(token: &[u8]) -> Option<usize> {
-    let text = core::str::from_utf8(token)
-        .ok()
-        .filter(|_| matches!(token.len(), 2 | 3))?;
-    let first = text
-        .chars()
-        .next()
-        .filter(|first| first.len_utf8() == token.len())?;
+    let text = core::str::from_utf8(token).ok().filter(|_| matches!(token.len(), 2 | 3))?;
+    let first = text.chars().next().filter(|first| first.len_utf8() == token.len())?;
     Some(first as usize)
 }
 
@@ -71,10 +61,7 @@ fn single_character(token: &[u8]) -> Option<usize> {
 /// if they do not.
 fn highest_inside(ranks: &Ranks, character: &[u8], rank: u32) -> u32 {
     match character.len() {
-        3 => ranks
-            .rank(character, 0..2)
-            .min(ranks.rank(character, 1..3))
-            .max(rank),
+        3 => ranks.rank(character, 0..2).min(ranks.rank(character, 1..3)).max(rank),
         _ => rank,
     }
 }
@@ -91,11 +78,7 @@ struct Crossings<'a> {
 
 impl<'a> Crossings<'a> {
     fn new(ranks: &'a Ranks) -> Self {
-        let mut crossings = Crossings {
-            whole: vec![NO_RANK; POINTS],
-            heads: BTreeMap::new(),
-            tails: BTreeMap::new(),
-        };
+        let mut crossings = Crossings { whole: vec![NO_RANK; POINTS], heads: BTreeMap::new(), tails: BTreeMap::new() };
         for (rank, token) in (0..).zip(ranks.tokens().iter()) {
             crossings.add(token, rank);
         }
@@ -126,10 +109,7 @@ impl<'a> Crossings<'a> {
         if !tail.is_empty() && tail.len() < token.len() {
             self.tails.entry(tail).or_insert(rank);
         }
-        for character in middle
-            .chars()
-            .filter(|character| character.len_utf8() < token.len())
-        {
+        for character in middle.chars().filter(|character| character.len_utf8() < token.len()) {
             if let Some(lowest) = self.whole.get_mut(character as usize) {
                 *lowest = rank.min(*lowest);
             }

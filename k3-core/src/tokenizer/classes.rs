@@ -45,8 +45,7 @@ impl Set {
     /// `\p{Han}`
     pub(super) const HAN: Set = Set::of(&[Class::HAN_LETTER, Class::HAN_NUMBER, Class::HAN_OTHER]);
     /// `[^\r\n\p{L}\p{N}]`: what may stand before a word and belong to it.
-    pub(super) const LEADING: Set =
-        Set::of(&[Class::OTHER, Class::SPACE, Class::MARK, Class::HAN_OTHER]);
+    pub(super) const LEADING: Set = Set::of(&[Class::OTHER, Class::SPACE, Class::MARK, Class::HAN_OTHER]);
     /// `[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}&&[^\p{Han}]]`
     pub(super) const UPPER_PART: Set = Set::of(&[Class::UPPER, Class::CASELESS, Class::MARK]);
     /// `[\p{Ll}\p{Lm}\p{Lo}\p{M}&&[^\p{Han}]]`
@@ -120,9 +119,6 @@ pub(super) fn step_point(text: &str, at: usize) -> (u32, usize) {
     match first {
         0..0xE0 => ((first & 0x1F) << 6 | inner(1), at + 2),
         0xE0..0xF0 => ((first & 0x0F) << 12 | inner(1) << 6 | inner(2), at + 3),
-        _ => (
-            (first & 0x07) << 18 | inner(1) << 12 | inner(2) << 6 | inner(3),
-            at + 4,
-        ),
+        _ => ((first & 0x07) << 18 | inner(1) << 12 | inner(2) << 6 | inner(3), at + 4),
     }
 }

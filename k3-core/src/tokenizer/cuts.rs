@@ -18,11 +18,7 @@ const RUN_CHARS: usize = 25_000;
 /// The stretches of a text between the cuts, in order; together they are the whole text and none is empty.
 pub(super) fn stretches(text: &str) -> impl Iterator<Item = &str> {
     split(text, part_end).flat_map(|part| {
-        let end = if may_have_long_run(part.as_bytes()) {
-            run_end
-        } else {
-            str::len
-        };
+        let end = if may_have_long_run(part.as_bytes()) { run_end } else { str::len };
         split(part, end)
     })
 }
@@ -76,8 +72,5 @@ fn run_end(part: &str) -> usize {
 #[inline]
 fn space_step(text: &str, at: usize) -> (bool, usize) {
     let (class, next) = step(text, at);
-    (
-        Set::WHITESPACE.has(class) || matches!(text.as_bytes()[at], 0x1C..=0x1F),
-        next,
-    )
+    (Set::WHITESPACE.has(class) || matches!(text.as_bytes()[at], 0x1C..=0x1F), next)
 }

@@ -23,10 +23,7 @@ pub(super) struct Merges {
 
 impl Merges {
     pub(super) fn new(ranks: Ranks) -> Merges {
-        Merges {
-            atoms: Atoms::new(&ranks),
-            ranks,
-        }
+        Merges { atoms: Atoms::new(&ranks), ranks }
     }
 
     /// Where the part that merging starts with at byte `at` of `text` ends, and its rank: an atom or one byte.
@@ -53,13 +50,7 @@ pub(super) struct Merger {
 impl Merger {
     /// Appends the tokens of a piece of `text`, which is shorter than 4 GiB. The piece is not empty.
     #[inline]
-    pub(super) fn encode(
-        &mut self,
-        merges: &Merges,
-        text: &str,
-        piece: Range<usize>,
-        ids: &mut Vec<u32>,
-    ) {
+    pub(super) fn encode(&mut self, merges: &Merges, text: &str, piece: Range<usize>, ids: &mut Vec<u32>) {
         let whole = merges.ranks.rank(text.as_bytes(), piece.clone());
         if whole != NO_RANK {
             ids.push(whole);
@@ -227,12 +218,7 @@ impl Long {
         let (mut at, mut previous) = (0, NONE);
         while at < piece.len() {
             let (end, rank) = merges.first_part(piece, at);
-            self.parts[at] = Part {
-                previous,
-                end: end as u32,
-                rank,
-                pair_rank: NO_RANK,
-            };
+            self.parts[at] = Part { previous, end: end as u32, rank, pair_rank: NO_RANK };
             (previous, at) = (at as u32, end);
         }
         let mut at = 0;
@@ -267,10 +253,7 @@ impl Long {
         };
         self.parts[start as usize].pair_rank = pair_rank;
         if pair_rank != NO_RANK {
-            self.heap.push(Reverse(Candidate {
-                rank: pair_rank,
-                start,
-            }));
+            self.heap.push(Reverse(Candidate { rank: pair_rank, start }));
         }
     }
 }

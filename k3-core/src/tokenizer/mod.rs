@@ -69,10 +69,7 @@ impl Tokenizer {
     pub fn new(model: &[u8], config: &[u8]) -> Result<Self> {
         let ranks = Ranks::new(Tokens::parse(model)?)?;
         let specials = Specials::new(config, ranks.tokens().len() as u32)?;
-        Ok(Tokenizer {
-            merges: Merges::new(ranks),
-            specials,
-        })
+        Ok(Tokenizer { merges: Merges::new(ranks), specials })
     }
 
     /// The number of ids: the base vocabulary and the special ids.
@@ -94,11 +91,7 @@ impl Tokenizer {
             self.merges.ranks.tokens().len(),
             self.vocabulary()
         );
-        Err(Error::Vocabulary {
-            file: MODEL_FILE.to_string(),
-            line: None,
-            reason,
-        })
+        Err(Error::Vocabulary { file: MODEL_FILE.to_string(), line: None, reason })
     }
 
     /// The ids of `text`. Each call stands alone: the ids of two texts are not in general those of the joined text.
@@ -143,16 +136,8 @@ impl Tokenizer {
     /// [`Error::TokenId`] if the id is outside the vocabulary.
     pub fn token(&self, id: u32) -> Result<&[u8]> {
         let special = || self.specials.spelling(id).map(str::as_bytes);
-        let outside = Error::TokenId {
-            id: id.into(),
-            vocabulary: self.vocabulary(),
-        };
-        self.merges
-            .ranks
-            .tokens()
-            .get(id)
-            .or_else(special)
-            .ok_or(outside)
+        let outside = Error::TokenId { id: id.into(), vocabulary: self.vocabulary() };
+        self.merges.ranks.tokens().get(id).or_else(special).ok_or(outside)
     }
 
     /// The bytes of `ids`. They need not be UTF-8: a model may produce any ids. [`Utf8Stream`] makes text of them.

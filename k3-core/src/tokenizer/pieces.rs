@@ -47,11 +47,7 @@ fn piece_end(text: &str, start: usize) -> usize {
         return number_end(text, next);
     }
     // Alternative 5 takes only U+0020 before punctuation, not any space.
-    let marks_start = if text.as_bytes()[start] == b' ' {
-        next
-    } else {
-        start
-    };
+    let marks_start = if text.as_bytes()[start] == b' ' { next } else { start };
     let marks_end = run_end(text, marks_start, Set::PUNCTUATION);
     if marks_end > marks_start {
         return run_end(text, marks_end, Set::NEWLINE);
@@ -76,11 +72,7 @@ fn run_end(text: &str, mut at: usize, set: Set) -> usize {
 fn word_end(text: &str, start: usize) -> Option<usize> {
     let (class, next) = step(text, start);
     let leading = Set::LEADING.has(class);
-    let led = if leading {
-        letters(text, next)
-    } else {
-        Letters::NONE
-    };
+    let led = if leading { letters(text, next) } else { Letters::NONE };
     if let Some(end) = led.lower_end {
         return Some(end);
     }
@@ -97,10 +89,7 @@ struct Letters {
 }
 
 impl Letters {
-    const NONE: Letters = Letters {
-        lower_end: None,
-        upper_end: None,
-    };
+    const NONE: Letters = Letters { lower_end: None, upper_end: None };
 }
 
 /// Matches `U*L+` and `U+L*` at `start`.
@@ -123,26 +112,15 @@ fn letters(text: &str, start: usize) -> Letters {
             at = next;
             continue;
         }
-        let lower_end = if Set::LOWER_PART.has(class) {
-            Some(lower_end(text, next))
-        } else {
-            last_in_both
-        };
-        return Letters {
-            lower_end,
-            upper_end: (at > start).then_some(at),
-        };
+        let lower_end = if Set::LOWER_PART.has(class) { Some(lower_end(text, next)) } else { last_in_both };
+        return Letters { lower_end, upper_end: (at > start).then_some(at) };
     }
 }
 
 /// The end of the longest run of [`Set::LOWER_PART`] from `at` on.
 #[inline]
 fn lower_end(text: &str, at: usize) -> usize {
-    run_end(
-        text,
-        at + ascii_lower_length(&text.as_bytes()[at..]),
-        Set::LOWER_PART,
-    )
+    run_end(text, at + ascii_lower_length(&text.as_bytes()[at..]), Set::LOWER_PART)
 }
 
 /// How many of the next eight bytes are `a` to `z`, up to the first that is not; 0 if there are no eight.
@@ -172,10 +150,7 @@ fn contraction_end(text: &str, at: usize) -> usize {
         return at;
     }
     let second = rest.get(2).copied().unwrap_or(0);
-    match (
-        rest.get(1).copied().unwrap_or(0).to_ascii_lowercase(),
-        second.to_ascii_lowercase(),
-    ) {
+    match (rest.get(1).copied().unwrap_or(0).to_ascii_lowercase(), second.to_ascii_lowercase()) {
         (b's' | b't' | b'm' | b'd', _) => at + 2,
         (b'r' | b'v', b'e') | (b'l', b'l') => at + 3,
         (0xC5, 0xBF) => at + 3,
@@ -206,11 +181,7 @@ fn whitespace_end(text: &str, start: usize) -> usize {
     loop {
         let (class, next) = step(text, at);
         if !Set::WHITESPACE.has(class) {
-            let before_last = if class == Class::END || last == start {
-                at
-            } else {
-                last
-            };
+            let before_last = if class == Class::END || last == start { at } else { last };
             return newline_end.unwrap_or(before_last);
         }
         if Set::NEWLINE.has(class) {

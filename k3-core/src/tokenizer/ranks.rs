@@ -33,10 +33,7 @@ impl Ranks {
     /// [`crate::Error::Vocabulary`] if two lines hold the same token or a single byte is missing.
     pub(super) fn new(tokens: Tokens) -> Result<Ranks> {
         let count = tokens.len();
-        let short = tokens
-            .iter()
-            .filter(|token| token.len() <= SHORT_BYTES)
-            .count();
+        let short = tokens.iter().filter(|token| token.len() <= SHORT_BYTES).count();
         let mut ranks = Ranks {
             short: ShortTable::new(short),
             long: LongTable::new(count - short, count),
@@ -58,10 +55,7 @@ impl Ranks {
             }
         }
         match ranks.bytes.iter().position(|&rank| rank == NO_RANK) {
-            Some(byte) => Err(refuse(
-                None,
-                format!("the single byte {byte} (0x{byte:02x}) is not a token"),
-            )),
+            Some(byte) => Err(refuse(None, format!("the single byte {byte} (0x{byte:02x}) is not a token"))),
             None => Ok(ranks),
         }
     }
@@ -70,8 +64,7 @@ impl Ranks {
     #[inline]
     pub(super) fn rank(&self, text: &[u8], span: Range<usize>) -> u32 {
         if span.len() <= SHORT_BYTES {
-            self.short
-                .rank(short_key(text, span.start, span.len()), span.len())
+            self.short.rank(short_key(text, span.start, span.len()), span.len())
         } else {
             self.long.rank(&text[span], &self.tokens)
         }
@@ -95,10 +88,7 @@ fn short_key(text: &[u8], start: usize, length: usize) -> u64 {
     let rest = &text[start..];
     match rest.first_chunk::<8>() {
         Some(eight) => u64::from_le_bytes(*eight) & (u64::MAX >> (64 - 8 * length)),
-        None => rest[..length]
-            .iter()
-            .rev()
-            .fold(0, |key, &byte| key << 8 | u64::from(byte)),
+        None => rest[..length].iter().rev().fold(0, |key, &byte| key << 8 | u64::from(byte)),
     }
 }
 
@@ -135,10 +125,7 @@ struct ShortSlot {
 impl ShortTable {
     fn new(tokens: usize) -> Self {
         let slots = slots_for(tokens);
-        ShortTable {
-            tags: vec![0; slots],
-            slots: vec![ShortSlot::default(); slots],
-        }
+        ShortTable { tags: vec![0; slots], slots: vec![ShortSlot::default(); slots] }
     }
 
     #[inline]
@@ -174,11 +161,7 @@ impl ShortTable {
         let (earlier, at, tag) = self.probe(key, token.len());
         if earlier == NO_RANK {
             self.tags[at] = tag;
-            self.slots[at] = ShortSlot {
-                key,
-                rank,
-                length: token.len() as u32,
-            };
+            self.slots[at] = ShortSlot { key, rank, length: token.len() as u32 };
         }
         earlier
     }
@@ -197,20 +180,12 @@ struct LongTable {
 impl LongTable {
     /// A table for so many tokens with ranks below `ranks`.
     fn new(tokens: usize, ranks: usize) -> Self {
-        LongTable {
-            slots: vec![0; slots_for(tokens)],
-            rank_bits: usize::BITS - ranks.leading_zeros(),
-            longest: 0,
-        }
+        LongTable { slots: vec![0; slots_for(tokens)], rank_bits: usize::BITS - ranks.leading_zeros(), longest: 0 }
     }
 
     #[inline]
     fn rank(&self, bytes: &[u8], tokens: &Tokens) -> u32 {
-        if bytes.len() > self.longest {
-            NO_RANK
-        } else {
-            self.probe(bytes, tokens).0
-        }
+        if bytes.len() > self.longest { NO_RANK } else { self.probe(bytes, tokens).0 }
     }
 
     /// The rank or [`NO_RANK`]; the slot where it is or would go; the tag.
@@ -247,13 +222,6 @@ impl LongTable {
 #[inline]
 fn hash(bytes: &[u8]) -> u64 {
     let (words, _) = bytes.as_chunks::<8>();
-    let state = words.iter().fold(bytes.len() as u64, |state, word| {
-        mix(state, u64::from_le_bytes(*word))
-    });
-    mix(
-        state,
-        bytes
-            .last_chunk()
-            .map_or(0, |last| u64::from_le_bytes(*last)),
-    )
+    let state = words.iter().fold(bytes.len() as u64, |state, word| mix(state, u64::from_le_bytes(*word)));
+    mix(state, bytes.last_chunk().map_or(0, |last| u64::from_le_bytes(*last)))
 }

@@ -39,11 +39,9 @@ impl Specials {
     /// [`Error::Vocabulary`] if the config is not understood, names an id that is not special, or spells two ids so that
     /// a text could mean either.
     pub(super) fn new(config: &[u8], base: u32) -> Result<Specials> {
-        let config: Config =
-            serde_json::from_slice(config).map_err(|error| refuse(error.to_string()))?;
-        let mut spellings: Vec<String> = (0..SPECIALS as u32)
-            .map(|i| format!("<|reserved_token_{}|>", base + i))
-            .collect();
+        let config: Config = serde_json::from_slice(config).map_err(|error| refuse(error.to_string()))?;
+        let mut spellings: Vec<String> =
+            (0..SPECIALS as u32).map(|i| format!("<|reserved_token_{}|>", base + i)).collect();
         let mut named = [false; SPECIALS];
         for (id, spelling) in config.added_tokens_decoder.0 {
             let index = special_index(&id, base).map_err(|reason| in_field(&id, &reason))?;
@@ -66,10 +64,7 @@ impl Specials {
             let [shorter, longer] = [pair[0], pair[1]].map(|index| &spellings[usize::from(index)]);
             if longer.starts_with(shorter.as_str()) {
                 let ids = [pair[0], pair[1]].map(|index| base + u32::from(index));
-                let reason = format!(
-                    "{shorter:?} ({}) is the beginning of {longer:?} ({})",
-                    ids[0], ids[1]
-                );
+                let reason = format!("{shorter:?} ({}) is the beginning of {longer:?} ({})", ids[0], ids[1]);
                 return Err(in_field(&ids[1].to_string(), &reason));
             }
         }
@@ -77,12 +72,7 @@ impl Specials {
         for spelling in &spellings {
             first_bytes[usize::from(spelling.as_bytes()[0])] = true;
         }
-        Ok(Specials {
-            base,
-            spellings,
-            sorted,
-            first_bytes,
-        })
+        Ok(Specials { base, spellings, sorted, first_bytes })
     }
 
     /// The spelling of a special id.
@@ -102,9 +92,7 @@ impl Specials {
         let bytes = text.as_bytes();
         let mut at = from;
         loop {
-            at += bytes[at..]
-                .iter()
-                .position(|&byte| self.first_bytes[usize::from(byte)])?;
+            at += bytes[at..].iter().position(|&byte| self.first_bytes[usize::from(byte)])?;
             if let Some((id, length)) = self.at(&bytes[at..]) {
                 return Some((at..at + length, id));
             }
@@ -117,27 +105,19 @@ impl Specials {
     /// A spelling that `text` begins with sorts at or before `text`, and by invariant 1 no other sorts between.
     fn at(&self, text: &[u8]) -> Option<(u32, usize)> {
         let spelling = |index: u8| self.spellings[usize::from(index)].as_bytes();
-        let not_after = self
-            .sorted
-            .partition_point(|&index| spelling(index) <= text);
+        let not_after = self.sorted.partition_point(|&index| spelling(index) <= text);
         let index = self.sorted[not_after.checked_sub(1)?];
-        text.starts_with(spelling(index))
-            .then(|| (self.base + u32::from(index), spelling(index).len()))
+        text.starts_with(spelling(index)).then(|| (self.base + u32::from(index), spelling(index).len()))
     }
 }
 
 /// The index of a special id written in decimal.
 fn special_index(id: &str, base: u32) -> core::result::Result<usize, String> {
-    let number: u32 = id
-        .parse()
-        .map_err(|_| "the id is not a number".to_string())?;
+    let number: u32 = id.parse().map_err(|_| "the id is not a number".to_string())?;
     if number.to_string() != id {
         return Err("the id is not written in plain digits".to_string());
     }
-    let index = number
-        .checked_sub(base)
-        .map(|index| index as usize)
-        .filter(|&index| index < SPECIALS);
+    let index = number.checked_sub(base).map(|index| index as usize).filter(|&index| index < SPECIALS);
     index.ok_or_else(|| format!("special ids are {base} to {}", base as usize + SPECIALS - 1))
 }
 
@@ -156,9 +136,7 @@ struct AddedToken {
 }
 
 impl<'de> Deserialize<'de> for AddedTokens {
-    fn deserialize<D: serde::Deserializer<'de>>(
-        deserializer: D,
-    ) -> core::result::Result<Self, D::Error> {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> core::result::Result<Self, D::Error> {
         struct Entries;
 
         impl<'de> Visitor<'de> for Entries {
@@ -168,10 +146,7 @@ impl<'de> Deserialize<'de> for AddedTokens {
                 formatter.write_str("a map of ids to added tokens")
             }
 
-            fn visit_map<A: MapAccess<'de>>(
-                self,
-                mut map: A,
-            ) -> core::result::Result<AddedTokens, A::Error> {
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> core::result::Result<AddedTokens, A::Error> {
                 let mut entries = Vec::new();
                 while let Some((id, token)) = map.next_entry::<String, AddedToken>()? {
                     entries.push((id, token.content));
@@ -189,9 +164,5 @@ fn in_field(id: &str, reason: &str) -> Error {
 }
 
 fn refuse(reason: String) -> Error {
-    Error::Vocabulary {
-        file: CONFIG_FILE.to_string(),
-        line: None,
-        reason,
-    }
+    Error::Vocabulary { file: CONFIG_FILE.to_string(), line: None, reason }
 }

@@ -47,13 +47,10 @@ impl Utf8Stream {
 /// How many bytes at the end are the beginning of a character that could still be completed; at most three.
 fn unfinished_length(bytes: &[u8]) -> usize {
     let longest = bytes.len().min(3);
-    (1..=longest)
-        .find(|&length| is_unfinished(&bytes[bytes.len() - length..]))
-        .unwrap_or(0)
+    (1..=longest).find(|&length| is_unfinished(&bytes[bytes.len() - length..])).unwrap_or(0)
 }
 
 /// Whether `bytes` are the beginning of one character, and not all of it.
 fn is_unfinished(bytes: &[u8]) -> bool {
-    core::str::from_utf8(bytes)
-        .is_err_and(|error| error.valid_up_to() == 0 && error.error_len().is_none())
+    core::str::from_utf8(bytes).is_err_and(|error| error.valid_up_to() == 0 && error.error_len().is_none())
 }

@@ -30,21 +30,13 @@ impl Tokens {
     pub(super) fn parse(file: &[u8]) -> Result<Tokens> {
         let Some(body) = file.strip_suffix(b"\n") else {
             let lines = file.split(|&byte| byte == b'\n').count();
-            let reason = if file.is_empty() {
-                "the file is empty"
-            } else {
-                "the last line has no end: the file is cut short"
-            };
+            let reason =
+                if file.is_empty() { "the file is empty" } else { "the last line has no end: the file is cut short" };
             return Err(refuse((!file.is_empty()).then_some(lines), reason));
         };
-        let mut tokens = Tokens {
-            bytes: Vec::with_capacity(body.len() / 2),
-            ends: Vec::new(),
-        };
+        let mut tokens = Tokens { bytes: Vec::with_capacity(body.len() / 2), ends: Vec::new() };
         for (index, line) in body.split(|&byte| byte == b'\n').enumerate() {
-            tokens
-                .push_line(index, line)
-                .map_err(|reason| refuse(Some(index + 1), reason))?;
+            tokens.push_line(index, line).map_err(|reason| refuse(Some(index + 1), reason))?;
         }
         tokens.bytes.shrink_to_fit();
         tokens.ends.shrink_to_fit();
@@ -59,25 +51,17 @@ impl Tokens {
         if line.last() == Some(&b'\r') {
             return Err("ends with CR LF; the released file has LF alone".to_string());
         }
-        let space = line
-            .iter()
-            .position(|&byte| byte == b' ')
-            .ok_or("not of the form `base64 rank`")?;
+        let space = line.iter().position(|&byte| byte == b' ').ok_or("not of the form `base64 rank`")?;
         let (encoded, rank) = (&line[..space], parse_rank(&line[space + 1..])?);
         if rank != index as u64 {
-            return Err(format!(
-                "rank {rank} where {index} belongs: a rank is missing, repeated or out of order"
-            ));
+            return Err(format!("rank {rank} where {index} belongs: a rank is missing, repeated or out of order"));
         }
         let start = self.bytes.len();
-        STANDARD
-            .decode_vec(encoded, &mut self.bytes)
-            .map_err(|error| format!("the token is not base64: {error}"))?;
+        STANDARD.decode_vec(encoded, &mut self.bytes).map_err(|error| format!("the token is not base64: {error}"))?;
         if self.bytes.len() == start {
             return Err("the token is empty".to_string());
         }
-        self.ends
-            .push(u32::try_from(self.bytes.len()).map_err(|_| "the tokens together exceed 4 GiB")?);
+        self.ends.push(u32::try_from(self.bytes.len()).map_err(|_| "the tokens together exceed 4 GiB")?);
         Ok(())
     }
 
@@ -95,31 +79,19 @@ impl Tokens {
     pub(super) fn get(&self, rank: u32) -> Option<&[u8]> {
         let rank = rank as usize;
         let end = *self.ends.get(rank)? as usize;
-        let start = if rank == 0 {
-            0
-        } else {
-            self.ends[rank - 1] as usize
-        };
+        let start = if rank == 0 { 0 } else { self.ends[rank - 1] as usize };
         Some(&self.bytes[start..end])
     }
 }
 
 /// Parses the digits of a rank, and nothing else: no sign, no space, no leading zero.
 fn parse_rank(digits: &[u8]) -> core::result::Result<u64, String> {
-    let plain = digits.iter().all(u8::is_ascii_digit)
-        && (digits.len() == 1 || digits.first() != Some(&b'0'));
-    let rank = core::str::from_utf8(digits)
-        .ok()
-        .filter(|_| plain)
-        .and_then(|digits| digits.parse().ok());
+    let plain = digits.iter().all(u8::is_ascii_digit) && (digits.len() == 1 || digits.first() != Some(&b'0'));
+    let rank = core::str::from_utf8(digits).ok().filter(|_| plain).and_then(|digits| digits.parse().ok());
     rank.ok_or_else(|| "the rank is not a number in plain digits".to_string())
 }
 
 /// The error for `tiktoken.model`.
 pub(super) fn refuse(line: Option<usize>, reason: impl Into<String>) -> Error {
-    Error::Vocabulary {
-        file: MODEL_FILE.to_string(),
-        line,
-        reason: reason.into(),
-    }
+    Error::Vocabulary { file: MODEL_FILE.to_string(), line, reason: reason.into() }
 }

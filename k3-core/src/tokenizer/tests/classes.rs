@@ -11,16 +11,8 @@ fn ranges(name: &str) -> Vec<(u32, u32)> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../fixtures/tokenizer/classes");
     let lines = fs::read_to_string(folder.join(std::format!("{name}.txt"))).unwrap();
     let hex = |field: &str| u32::from_str_radix(field, 16).unwrap();
-    let range = |line: &str| {
-        line.split_once(' ')
-            .map(|(first, last)| (hex(first), hex(last)))
-            .unwrap()
-    };
-    lines
-        .lines()
-        .filter(|line| !line.starts_with('#'))
-        .map(range)
-        .collect()
+    let range = |line: &str| line.split_once(' ').map(|(first, last)| (hex(first), hex(last))).unwrap();
+    lines.lines().filter(|line| !line.starts_with('#')).map(range).collect()
 }
 
 /// Every code point in every set of the pattern. Catches a stale table, another Unicode version, a wrong block number.
@@ -40,11 +32,7 @@ fn sets_hold_exactly_the_recorded_code_points() {
         for point in ('\0'..=char::MAX).map(u32::from) {
             while recorded.next_if(|&(_, last)| last < point).is_some() {}
             let expected = recorded.peek().is_some_and(|&(first, _)| first <= point);
-            assert_eq!(
-                set.has(class_of(point)),
-                expected,
-                "U+{point:04X} in {name}"
-            );
+            assert_eq!(set.has(class_of(point)), expected, "U+{point:04X} in {name}");
         }
     }
 }
@@ -52,9 +40,7 @@ fn sets_hold_exactly_the_recorded_code_points() {
 /// `[\r\n]` has no recorded file: two characters and no others.
 #[test]
 fn newlines_are_cr_and_lf() {
-    let newlines: String = ('\0'..=char::MAX)
-        .filter(|&c| Set::NEWLINE.has(class_of(c.into())))
-        .collect();
+    let newlines: String = ('\0'..=char::MAX).filter(|&c| Set::NEWLINE.has(class_of(c.into()))).collect();
     assert_eq!(newlines, "\n\r");
 }
 

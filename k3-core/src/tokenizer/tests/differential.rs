@@ -105,17 +105,13 @@ const HARD: &[char] = &[
 ];
 
 fn hard_text(length: usize) -> impl Strategy<Value = String> {
-    proptest::collection::vec(proptest::sample::select(HARD), 0..length)
-        .prop_map(|chars| chars.into_iter().collect())
+    proptest::collection::vec(proptest::sample::select(HARD), 0..length).prop_map(|chars| chars.into_iter().collect())
 }
 
 /// The ids of `text` by the reference.
 fn reference_ids(text: &str) -> Vec<u32> {
     let merge = |piece: &str| reference::merge(&RELEASED, piece.as_bytes());
-    reference::pieces(text)
-        .into_iter()
-        .flat_map(merge)
-        .collect()
+    reference::pieces(text).into_iter().flat_map(merge).collect()
 }
 
 proptest! {

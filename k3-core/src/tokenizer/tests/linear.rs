@@ -19,9 +19,7 @@ fn takes_less_than_a_second(name: &str, call: impl Fn() -> Vec<u32>) {
 /// With the cuts and, harder, without: then the whole text is one piece or one run.
 #[test]
 fn a_million_of_one_character_take_less_than_a_second() {
-    for letter in [
-        "a", "A", "^", " ", "好", "\n", "\u{301}", "1", "ª", "'", "\u{A0}", "👍", "<", "[",
-    ] {
+    for letter in ["a", "A", "^", " ", "好", "\n", "\u{301}", "1", "ª", "'", "\u{A0}", "👍", "<", "["] {
         let text = letter.repeat(1_000_000);
         takes_less_than_a_second(letter, || TOKENIZER.encode(&text, Mode::Special));
         takes_less_than_a_second(letter, || encode_uncut(&text, Mode::Special));

@@ -15,10 +15,7 @@ const LETTERS: [char; 5] = ['а', 'р', 'ก', 'ข', 'x'];
 fn both_ways(longer: &[&[u8]], text: &str) -> (Vec<u32>, Vec<u32>) {
     let file = model_file(tokens_with(longer));
     let tokenizer = Tokenizer::new(file.as_bytes(), EMPTY_CONFIG).unwrap();
-    (
-        tokenizer.encode(text, Mode::Plain),
-        reference::merge(&read_vocabulary(&file), text.as_bytes()),
-    )
+    (tokenizer.encode(text, Mode::Plain), reference::merge(&read_vocabulary(&file), text.as_bytes()))
 }
 
 /// A character is merged first only if no token across its edge has a lower rank. Here one has: the end of `а` (D0 B0)
@@ -36,13 +33,7 @@ fn a_token_across_an_edge_may_come_first() {
 fn a_token_with_more_than_the_character_may_come_first() {
     for longer in [
         // ก is E0 B8 81, ข is E0 B8 82.
-        &[
-            &b"\xB8\x81"[..],
-            b"\x81\xE0",
-            b"\xE0\xB8",
-            "ก".as_bytes(),
-            "ข".as_bytes(),
-        ][..],
+        &[&b"\xB8\x81"[..], b"\x81\xE0", b"\xE0\xB8", "ก".as_bytes(), "ข".as_bytes()][..],
         &[b"\xB0x", "аx".as_bytes(), "а".as_bytes()],
         &["аx".as_bytes(), b"x\xD0", "а".as_bytes()],
     ] {

@@ -46,7 +46,5 @@ fn model_file<T: AsRef<[u8]>>(tokens: impl IntoIterator<Item = T>) -> String {
 
 /// All single bytes, then `longer`.
 fn tokens_with<'a>(longer: &'a [&'a [u8]]) -> impl Iterator<Item = Vec<u8>> + 'a {
-    (0..=u8::MAX)
-        .map(|byte| [byte].to_vec())
-        .chain(longer.iter().map(|token| token.to_vec()))
+    (0..=u8::MAX).map(|byte| [byte].to_vec()).chain(longer.iter().map(|token| token.to_vec()))
 }

@@ -25,19 +25,14 @@ const PATTERN: &str = concat!(
     r"|\s+",
 );
 
-static REGEX: LazyLock<Regex> = LazyLock::new(|| {
-    RegexBuilder::new(PATTERN)
-        .backtrack_limit(usize::MAX)
-        .build()
-        .unwrap()
-});
+static REGEX: LazyLock<Regex> =
+    LazyLock::new(|| RegexBuilder::new(PATTERN).backtrack_limit(usize::MAX).build().unwrap());
 
 /// Ranks by token.
 pub(super) type Vocabulary = HashMap<Vec<u8>, u32>;
 
 /// The released vocabulary.
-pub(super) static RELEASED: LazyLock<Vocabulary> =
-    LazyLock::new(|| read_vocabulary(str::from_utf8(&MODEL).unwrap()));
+pub(super) static RELEASED: LazyLock<Vocabulary> = LazyLock::new(|| read_vocabulary(str::from_utf8(&MODEL).unwrap()));
 
 /// Reads the lines of a vocabulary file.
 pub(super) fn read_vocabulary(file: &str) -> Vocabulary {
@@ -50,10 +45,7 @@ pub(super) fn read_vocabulary(file: &str) -> Vocabulary {
 
 /// The pieces of `text`.
 pub(super) fn pieces(text: &str) -> Vec<&str> {
-    REGEX
-        .find_iter(text)
-        .map(|found| found.unwrap().as_str())
-        .collect()
+    REGEX.find_iter(text).map(|found| found.unwrap().as_str()).collect()
 }
 
 /// The tokens of one piece, by the definition.
@@ -64,9 +56,7 @@ pub(super) fn merge(vocabulary: &Vocabulary, piece: &[u8]) -> Vec<u32> {
     let mut parts: Vec<Vec<u8>> = piece.iter().map(|&byte| Vec::from([byte])).collect();
     loop {
         let rank = |left: usize| vocabulary.get(&parts[left..left + 2].concat());
-        let lowest = (0..parts.len() - 1)
-            .filter_map(|left| Some((rank(left)?, left)))
-            .min();
+        let lowest = (0..parts.len() - 1).filter_map(|left| Some((rank(left)?, left))).min();
         let Some((_, left)) = lowest else { break };
         let right = parts.remove(left + 1);
         parts[left].extend(right);

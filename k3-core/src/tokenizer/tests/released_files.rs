@@ -18,16 +18,11 @@ pub const CONFIG: &[u8] = include_bytes!("../../../../fixtures/tokenizer/tokeniz
 /// The released `tiktoken.model`, byte for byte.
 pub static MODEL: LazyLock<Vec<u8>> = LazyLock::new(|| {
     let model = unpack(splintr_vocab_kimi::KIMI_VOCAB_PACKED);
-    let hash = Sha256::digest(&model)
-        .iter()
-        .fold(String::new(), |mut hex, byte| {
-            write!(hex, "{byte:02x}").unwrap();
-            hex
-        });
-    assert_eq!(
-        hash, MODEL_SHA256,
-        "the unpacked vocabulary is not the released one"
-    );
+    let hash = Sha256::digest(&model).iter().fold(String::new(), |mut hex, byte| {
+        write!(hex, "{byte:02x}").unwrap();
+        hex
+    });
+    assert_eq!(hash, MODEL_SHA256, "the unpacked vocabulary is not the released one");
     model
 });
 

@@ -31,41 +31,20 @@ const NAMED: [(u32, &str); 16] = [
 fn all_256_special_ids_exist() {
     for id in 163_584..=163_839 {
         let reserved = std::format!("<|reserved_token_{id}|>");
-        let named = NAMED
-            .iter()
-            .find(|(named, _)| *named == id)
-            .map(|(_, name)| *name);
+        let named = NAMED.iter().find(|(named, _)| *named == id).map(|(_, name)| *name);
         let spelling = named.unwrap_or(&reserved);
-        assert_eq!(
-            TOKENIZER.encode(spelling, Mode::Special),
-            [id],
-            "{spelling}"
-        );
+        assert_eq!(TOKENIZER.encode(spelling, Mode::Special), [id], "{spelling}");
         assert_eq!(TOKENIZER.special_id(spelling), Some(id));
         assert_eq!(TOKENIZER.special_spelling(id), Some(spelling));
         assert_eq!(TOKENIZER.decode(&[id]).unwrap(), spelling.as_bytes());
         let plain = TOKENIZER.encode(spelling, Mode::Plain);
-        assert!(
-            plain.len() > 1 && plain.iter().all(|&id| id < 163_584),
-            "{spelling} {plain:?}"
-        );
+        assert!(plain.len() > 1 && plain.iter().all(|&id| id < 163_584), "{spelling} {plain:?}");
         if named.is_some() {
-            assert_ne!(
-                TOKENIZER.encode(&reserved, Mode::Special),
-                [id],
-                "the reserved spelling of a named id is text"
-            );
+            assert_ne!(TOKENIZER.encode(&reserved, Mode::Special), [id], "the reserved spelling of a named id is text");
             assert_eq!(TOKENIZER.special_id(&reserved), None);
         }
     }
-    for spelling in [
-        "",
-        "<",
-        "[BOS",
-        "[BOS]x",
-        "<|reserved_token_163840|>",
-        "<|reserved_token_0163592|>",
-    ] {
+    for spelling in ["", "<", "[BOS", "[BOS]x", "<|reserved_token_163840|>", "<|reserved_token_0163592|>"] {
         assert_eq!(TOKENIZER.special_id(spelling), None, "{spelling}");
     }
 }
@@ -74,10 +53,7 @@ fn all_256_special_ids_exist() {
 #[test]
 fn plain_text_has_no_special_ids() {
     let text = "literal <|open|> and <|end_of_msg|> and [BOS] here";
-    let ids = [
-        82319, 22652, 4454, 91, 29, 316, 22652, 517, 5118, 14222, 91, 29, 316, 793, 33, 4110, 60,
-        2397,
-    ];
+    let ids = [82319, 22652, 4454, 91, 29, 316, 22652, 517, 5118, 14222, 91, 29, 316, 793, 33, 4110, 60, 2397];
     assert_eq!(TOKENIZER.encode(text, Mode::Plain), ids);
     assert_eq!(TOKENIZER.encode(text, Mode::Special)[1..3], [220, 163_587]);
 }
@@ -101,20 +77,11 @@ fn known_texts_have_known_ids() {
             "The quick brown fox jumps over the lazy dog.",
             &[1008, 5072, 16331, 69275, 60062, 1312, 276, 29292, 7751, 13],
         ),
-        (
-            "你好，世界！我是 Kimi K3。",
-            &[33845, 378, 2243, 856, 7808, 24980, 72, 1040, 18, 292],
-        ),
-        (
-            "a  b\t\tc\n\n\nd \n  e   ",
-            &[64, 220, 291, 197, 2529, 3898, 67, 1420, 220, 350, 274],
-        ),
+        ("你好，世界！我是 Kimi K3。", &[33845, 378, 2243, 856, 7808, 24980, 72, 1040, 18, 292]),
+        ("a  b\t\tc\n\n\nd \n  e   ", &[64, 220, 291, 197, 2529, 3898, 67, 1420, 220, 350, 274]),
         (
             "hello 👋🏽 world 🇯🇵 🧑‍💻 done",
-            &[
-                22931, 130732, 233, 92949, 121, 2695, 67496, 107, 32166, 113, 17137, 100, 239,
-                67963, 66122, 119, 4179,
-            ],
+            &[22931, 130732, 233, 92949, 121, 2695, 67496, 107, 32166, 113, 17137, 100, 239, 67963, 66122, 119, 4179],
         ),
         ("a \n\0\u{7F}", &[64, 1420, 188, 221]),
     ];
@@ -127,10 +94,7 @@ fn known_texts_have_known_ids() {
 #[test]
 fn unknown_ids_are_refused() {
     for id in [163_840, u32::MAX] {
-        let error = Error::TokenId {
-            id: id.into(),
-            vocabulary: 163_840,
-        };
+        let error = Error::TokenId { id: id.into(), vocabulary: 163_840 };
         assert_eq!(TOKENIZER.decode(&[1, id]), Err(error.clone()));
         assert_eq!(TOKENIZER.token(id), Err(error));
         assert_eq!(TOKENIZER.special_spelling(id), None);

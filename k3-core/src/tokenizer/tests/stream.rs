@@ -47,10 +47,7 @@ fn bytes_come_out_as_soon_as_they_cannot_become_a_character() {
         assert_eq!(stream.finish(), b"", "{bytes:x?}");
     }
     let mut stream = Utf8Stream::new();
-    assert_eq!(
-        (stream.push_text(b"a\xF0\x9F\x91"), stream.finish_text()),
-        ("a".to_string(), "\u{FFFD}".to_string())
-    );
+    assert_eq!((stream.push_text(b"a\xF0\x9F\x91"), stream.finish_text()), ("a".to_string(), "\u{FFFD}".to_string()));
     assert_eq!(stream.finish(), b"");
 }
 
@@ -123,12 +120,7 @@ fn sources_come_back() {
             let text = fs::read_to_string(entry.path()).unwrap();
             for mode in [Mode::Special, Mode::Plain] {
                 let ids = TOKENIZER.encode(&text, mode);
-                assert_eq!(
-                    TOKENIZER.decode(&ids).unwrap(),
-                    text.as_bytes(),
-                    "{:?}",
-                    entry.path()
-                );
+                assert_eq!(TOKENIZER.decode(&ids).unwrap(), text.as_bytes(), "{:?}", entry.path());
             }
             files += 1;
         }

@@ -1,5 +1,14 @@
 //! The model's dimensions and switches, as read from `config.json`. Nothing here is compiled in.
 
+mod end_ids;
+mod fields;
+mod json;
+mod layers;
+mod quantization;
+mod read;
+#[cfg(test)]
+mod tests;
+
 use alloc::vec::Vec;
 
 /// A checked configuration: every field is finite, in range and consistent with the others.
@@ -29,7 +38,7 @@ pub struct Config {
     pub tied_embeddings: bool,
     /// The largest number of positions the model was made for.
     pub max_positions: usize,
-    /// Ids that end an answer, as the config names them.
+    /// Ids that end an answer, as the config names them at either level; ascending.
     pub end_ids: Vec<u32>,
 }
 
@@ -120,6 +129,14 @@ pub struct SituConfig {
     pub beta: f32,
     /// Cap of the up projection; absent, it passes unchanged.
     pub linear_beta: Option<f32>,
+}
+
+impl Config {
+    /// A hash of every field. It may differ between versions of this program, never between targets.
+    #[must_use]
+    pub fn fingerprint(&self) -> u64 {
+        xxhash_rust::xxh3::xxh3_64(alloc::format!("{self:?}").as_bytes())
+    }
 }
 
 impl MlaConfig {

@@ -1,0 +1,149 @@
+//! Eight lanes in one AVX2 register.
+
+use core::arch::x86_64::*;
+
+use super::lanes::{Kernel, Lanes};
+use super::mxfp4::E2M1;
+use super::order::{GROUP_VECTORS, LANES};
+
+cpufeatures::new!(avx2, "avx2");
+
+/// Proof that the processor has AVX2 and the system saves its registers.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Avx2(());
+
+impl Avx2 {
+    /// Asks the machine.
+    pub(super) fn detect() -> Option<Self> {
+        avx2::get().then_some(Self(()))
+    }
+}
+
+/// Compiles `kernel`, and all that is inlined into it, for AVX2.
+#[target_feature(enable = "avx2")]
+fn run<K: Kernel>(lanes: Avx2, kernel: K) -> K::Output {
+    kernel.run(lanes)
+}
+
+/// The upper bytes (`BYTE` 1) or lower bytes (`BYTE` 0) of the upper half of each E2M1 value, once per register half.
+/// The lower half of every value is zero.
+const fn e2m1_bytes<const BYTE: usize>() -> [u8; 32] {
+    let mut bytes = [0; 32];
+    let mut i = 0;
+    while i < 32 {
+        bytes[i] = E2M1[i % 16].to_bits().to_le_bytes()[2 + BYTE];
+        i += 1;
+    }
+    bytes
+}
+
+/// Which byte of codes each byte of a register is taken from: each twice, so that one copy can give its low nibble and
+/// the other its high one. Columns 0–3, 8–11, 16–19, 24–27 in the lower half and the others in the upper one come out
+/// of the unpack instructions, which work within halves, in their natural order.
+const SPREAD: [u8; 32] =
+    [0, 0, 1, 1, 4, 4, 5, 5, 8, 8, 9, 9, 12, 12, 13, 13, 2, 2, 3, 3, 6, 6, 7, 7, 10, 10, 11, 11, 14, 14, 15, 15];
+
+#[inline]
+#[target_feature(enable = "avx2")]
+fn load_integers(bytes: &[u8; 32]) -> __m256i {
+    // SAFETY: 32 bytes are readable and the instruction takes any alignment.
+    unsafe { _mm256_loadu_si256(bytes.as_ptr().cast()) }
+}
+
+#[inline]
+#[target_feature(enable = "avx2")]
+fn load_half(bytes: &[u8; 16]) -> __m128i {
+    // SAFETY: 16 bytes are readable and the instruction takes any alignment.
+    unsafe { _mm_loadu_si128(bytes.as_ptr().cast()) }
+}
+
+#[inline]
+#[target_feature(enable = "avx2")]
+fn widen_bf16(bytes: &[u8; 16]) -> __m256 {
+    _mm256_castsi256_ps(_mm256_slli_epi32::<16>(_mm256_cvtepu16_epi32(load_half(bytes))))
+}
+
+#[inline]
+#[target_feature(enable = "avx2")]
+fn widen_e2m1(bytes: &[u8; 16]) -> [__m256; GROUP_VECTORS] {
+    let codes = _mm256_broadcastsi128_si256(load_half(bytes));
+    let spread = _mm256_shuffle_epi8(codes, load_integers(&SPREAD));
+    // In every 16-bit word: the low nibble in the low byte, the high nibble in the high one.
+    let even = _mm256_and_si256(spread, _mm256_set1_epi16(0x000f));
+    let odd = _mm256_and_si256(_mm256_srli_epi16::<4>(spread), _mm256_set1_epi16(0x0f00));
+    let index = _mm256_or_si256(even, odd);
+    let low = _mm256_shuffle_epi8(load_integers(&const { e2m1_bytes::<0>() }), index);
+    let high = _mm256_shuffle_epi8(load_integers(&const { e2m1_bytes::<1>() }), index);
+    let first = _mm256_unpacklo_epi8(low, high);
+    let second = _mm256_unpackhi_epi8(low, high);
+    let zero = _mm256_setzero_si256();
+    [
+        _mm256_castsi256_ps(_mm256_unpacklo_epi16(zero, first)),
+        _mm256_castsi256_ps(_mm256_unpackhi_epi16(zero, first)),
+        _mm256_castsi256_ps(_mm256_unpacklo_epi16(zero, second)),
+        _mm256_castsi256_ps(_mm256_unpackhi_epi16(zero, second)),
+    ]
+}
+
+impl Lanes for Avx2 {
+    type Vector = __m256;
+
+    fn run<K: Kernel>(self, kernel: K) -> K::Output {
+        // SAFETY: `self` exists only where AVX2 was detected.
+        unsafe { run(self, kernel) }
+    }
+
+    #[inline(always)]
+    fn zero(self) -> Self::Vector {
+        // SAFETY: `self` exists only where AVX2 was detected.
+        unsafe { _mm256_setzero_ps() }
+    }
+
+    #[inline(always)]
+    fn splat(self, value: f32) -> Self::Vector {
+        // SAFETY: `self` exists only where AVX2 was detected.
+        unsafe { _mm256_set1_ps(value) }
+    }
+
+    #[inline(always)]
+    fn load(self, values: &[f32; LANES]) -> Self::Vector {
+        // SAFETY: `self` exists only where AVX2 was detected; eight values are readable at any alignment.
+        unsafe { _mm256_loadu_ps(values.as_ptr()) }
+    }
+
+    #[inline(always)]
+    fn store(self, vector: Self::Vector, values: &mut [f32; LANES]) {
+        // SAFETY: `self` exists only where AVX2 was detected; eight values are writable at any alignment.
+        unsafe { _mm256_storeu_ps(values.as_mut_ptr(), vector) }
+    }
+
+    #[inline(always)]
+    fn load_bytes(self, bytes: &[u8; 4 * LANES]) -> Self::Vector {
+        // SAFETY: `self` exists only where AVX2 was detected; 32 bytes are readable at any alignment.
+        unsafe { _mm256_loadu_ps(bytes.as_ptr().cast()) }
+    }
+
+    #[inline(always)]
+    fn load_bf16(self, bytes: &[u8; 2 * LANES]) -> Self::Vector {
+        // SAFETY: `self` exists only where AVX2 was detected.
+        unsafe { widen_bf16(bytes) }
+    }
+
+    #[inline(always)]
+    fn load_e2m1(self, bytes: &[u8; 2 * LANES]) -> [Self::Vector; GROUP_VECTORS] {
+        // SAFETY: `self` exists only where AVX2 was detected.
+        unsafe { widen_e2m1(bytes) }
+    }
+
+    #[inline(always)]
+    fn add(self, a: Self::Vector, b: Self::Vector) -> Self::Vector {
+        // SAFETY: `self` exists only where AVX2 was detected.
+        unsafe { _mm256_add_ps(a, b) }
+    }
+
+    #[inline(always)]
+    fn mul(self, a: Self::Vector, b: Self::Vector) -> Self::Vector {
+        // SAFETY: `self` exists only where AVX2 was detected.
+        unsafe { _mm256_mul_ps(a, b) }
+    }
+}

@@ -1,0 +1,115 @@
+//! The implementations of the kernels, as values that one can list, name and ask for.
+
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::fmt;
+use core::str::FromStr;
+
+#[cfg(target_arch = "x86_64")]
+use super::avx2::Avx2;
+use super::lanes::{Kernel, Lanes};
+use super::scalar::Scalar;
+
+/// An implementation of the kernels. All return the same bits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Backend {
+    /// Plain Rust; on every machine.
+    Scalar,
+    /// x86-64 with AVX2.
+    #[cfg(target_arch = "x86_64")]
+    Avx2,
+}
+
+impl Backend {
+    /// Every backend compiled into this program, the fastest last.
+    const ALL: &[Self] = &[
+        Self::Scalar,
+        #[cfg(target_arch = "x86_64")]
+        Self::Avx2,
+    ];
+
+    /// The backends that this machine can run, the fastest last. Never empty.
+    #[must_use]
+    pub fn available() -> Vec<Self> {
+        Self::ALL.iter().copied().filter(|backend| backend.detect().is_some()).collect()
+    }
+
+    /// The fastest backend that this machine can run.
+    #[must_use]
+    pub fn best() -> Self {
+        Self::ALL.iter().copied().rfind(|backend| backend.detect().is_some()).unwrap_or(Self::Scalar)
+    }
+
+    /// The name by which [`FromStr`] knows it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Scalar => "scalar",
+            #[cfg(target_arch = "x86_64")]
+            Self::Avx2 => "avx2",
+        }
+    }
+
+    /// The lanes of this backend, if the machine has them.
+    pub(super) fn detect(self) -> Option<Detected> {
+        match self {
+            Self::Scalar => Some(Detected::Scalar(Scalar)),
+            #[cfg(target_arch = "x86_64")]
+            Self::Avx2 => Avx2::detect().map(Detected::Avx2),
+        }
+    }
+}
+
+impl fmt::Display for Backend {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// A name that is not one of the backends of this machine.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("no backend {name:?} on this machine; available: {}", available.join(", "))]
+pub struct UnknownBackend {
+    name: String,
+    available: Vec<&'static str>,
+}
+
+impl FromStr for Backend {
+    type Err = UnknownBackend;
+
+    fn from_str(name: &str) -> Result<Self, UnknownBackend> {
+        let available = Self::available();
+        available.iter().copied().find(|backend| backend.name() == name).ok_or_else(|| UnknownBackend {
+            name: name.into(),
+            available: available.iter().map(|backend| backend.name()).collect(),
+        })
+    }
+}
+
+/// The lanes of a backend that this machine has.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Detected {
+    Scalar(Scalar),
+    #[cfg(target_arch = "x86_64")]
+    Avx2(Avx2),
+}
+
+impl Detected {
+    /// Runs a kernel: the one place where a backend is chosen.
+    pub(super) fn run<K: Kernel>(self, kernel: K) -> K::Output {
+        match self {
+            Self::Scalar(lanes) => lanes.run(kernel),
+            #[cfg(target_arch = "x86_64")]
+            Self::Avx2(lanes) => lanes.run(kernel),
+        }
+    }
+
+    /// The backend these lanes belong to.
+    pub(super) fn backend(self) -> Backend {
+        match self {
+            Self::Scalar(_) => Backend::Scalar,
+            #[cfg(target_arch = "x86_64")]
+            Self::Avx2(_) => Backend::Avx2,
+        }
+    }
+}

@@ -1,0 +1,46 @@
+//! The vector unit as the kernels see it: eight lanes of f32, however many registers they take.
+
+use super::order::{GROUP_VECTORS, LANES};
+
+/// Eight f32 lanes of one instruction set, and the proof that this machine has it.
+///
+/// A value is a token: a type whose instructions may be missing can only be made by asking the machine, which is what
+/// makes its methods sound to call. Every operation rounds as IEEE 754 says, lane by lane, so that all implementations
+/// return the same bits.
+///
+/// Methods are inlined into the one function per instruction set that enables its instructions, [`Lanes::run`].
+pub(super) trait Lanes: Copy {
+    /// Eight f32 values.
+    type Vector: Copy;
+
+    /// Runs `kernel` with the instructions of this set enabled.
+    fn run<K: Kernel>(self, kernel: K) -> K::Output;
+
+    /// Eight times `+0.0`.
+    fn zero(self) -> Self::Vector;
+    /// Eight times `value`.
+    fn splat(self, value: f32) -> Self::Vector;
+    /// Eight values from memory.
+    fn load(self, values: &[f32; LANES]) -> Self::Vector;
+    /// Eight values to memory.
+    fn store(self, vector: Self::Vector, values: &mut [f32; LANES]);
+    /// Eight little-endian f32 from bytes of any alignment.
+    fn load_bytes(self, bytes: &[u8; 4 * LANES]) -> Self::Vector;
+    /// Eight little-endian bf16 from bytes of any alignment, widened.
+    fn load_bf16(self, bytes: &[u8; 2 * LANES]) -> Self::Vector;
+    /// The values of 32 E2M1 codes in the order of their columns: byte j holds column 2j in its low nibble.
+    fn load_e2m1(self, bytes: &[u8; 2 * LANES]) -> [Self::Vector; GROUP_VECTORS];
+    /// Lane-wise `a + b`.
+    fn add(self, a: Self::Vector, b: Self::Vector) -> Self::Vector;
+    /// Lane-wise `a · b`.
+    fn mul(self, a: Self::Vector, b: Self::Vector) -> Self::Vector;
+}
+
+/// A loop written once for all instruction sets.
+pub(super) trait Kernel {
+    /// What the loop returns.
+    type Output;
+
+    /// The loop. Implementations are `#[inline(always)]`, and so is every function they call with lanes.
+    fn run<L: Lanes>(self, lanes: L) -> Self::Output;
+}

@@ -1,0 +1,196 @@
+//! Products of a packed matrix with the inputs of one or more tokens, in tiles of rows and tokens that share loads.
+//!
+//! Every element is summed in the order of [`super::order`] by itself; tiles only decide what is computed side by side.
+
+use super::lanes::{Kernel, Lanes};
+use super::matrix::{Encoding, Matrix};
+use super::order::{BLOCK_LENGTH, BlockTree, GROUP_COLUMNS, GROUP_VECTORS, Group, group_sum, lane_sum};
+use super::output::OutputTile;
+use super::rows::{Bf16Row, F32Row, Mxfp4Row, Ones, WeightRow};
+
+/// How many rows are computed side by side. Pieces of work should begin at multiples of it.
+pub(super) const TILE_ROWS: usize = 4;
+/// How many tokens are computed side by side, where there are that many.
+const TILE_TOKENS: usize = 4;
+
+/// `y[t, r] = Σ_c W[r, c]·x[t, c]`.
+pub(super) struct Matmul<'a, 'y> {
+    /// W, `[rows, columns]`.
+    pub weights: &'a Matrix<'a>,
+    /// x, `[tokens, columns]`.
+    pub inputs: &'a [f32],
+    /// y, `[tokens, rows]`.
+    pub output: &'a mut OutputTile<'y>,
+}
+
+impl Kernel for Matmul<'_, '_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<L: Lanes>(self, lanes: L) {
+        match self.weights.encoding() {
+            Encoding::F32 => self.product::<L, F32Row>(lanes),
+            Encoding::Bf16 => self.product::<L, Bf16Row>(lanes),
+            Encoding::Mxfp4 => self.product::<L, Mxfp4Row>(lanes),
+        }
+    }
+}
+
+impl<'a> Matmul<'a, '_> {
+    #[inline(always)]
+    fn product<L: Lanes, W: WeightRow<'a>>(mut self, lanes: L) {
+        let mut row = 0;
+        while row + TILE_ROWS <= self.weights.rows() {
+            self.rows::<L, W, TILE_ROWS>(lanes, row);
+            row += TILE_ROWS;
+        }
+        while row < self.weights.rows() {
+            self.rows::<L, W, 1>(lanes, row);
+            row += 1;
+        }
+    }
+
+    /// `R` rows for all tokens.
+    #[inline(always)]
+    fn rows<L: Lanes, W: WeightRow<'a>, const R: usize>(&mut self, lanes: L, row: usize) {
+        let mut weights = [W::new(self.weights, row); R];
+        for (r, weights) in weights.iter_mut().enumerate() {
+            *weights = W::new(self.weights, row + r);
+        }
+        let mut token = 0;
+        while token + TILE_TOKENS <= self.output.tokens() {
+            self.tile::<L, W, R, TILE_TOKENS>(lanes, &weights, [row, token]);
+            token += TILE_TOKENS;
+        }
+        while token < self.output.tokens() {
+            self.tile::<L, W, R, 1>(lanes, &weights, [row, token]);
+            token += 1;
+        }
+    }
+
+    #[inline(always)]
+    fn tile<L: Lanes, W: WeightRow<'a>, const R: usize, const T: usize>(
+        &mut self,
+        lanes: L,
+        weights: &[W; R],
+        [row, token]: [usize; 2],
+    ) {
+        let columns = self.weights.columns();
+        let mut inputs = [self.inputs; T];
+        for (t, input) in inputs.iter_mut().enumerate() {
+            *input = &self.inputs[(token + t) * columns..][..columns];
+        }
+        let sums = dot_tile(lanes, weights, &inputs);
+        for (r, sums) in sums.iter().enumerate() {
+            for (t, sum) in sums.iter().enumerate() {
+                self.output.set(token + t, row + r, lane_sum(lanes, *sum));
+            }
+        }
+    }
+}
+
+/// The dot product of two vectors of the same length.
+pub(super) struct Dot<'a> {
+    pub a: &'a [f32],
+    pub b: &'a [f32],
+}
+
+impl Kernel for Dot<'_> {
+    type Output = f32;
+
+    #[inline(always)]
+    fn run<L: Lanes>(self, lanes: L) -> f32 {
+        let row = F32Row::new(&Matrix::from_f32(self.a, 1, self.a.len()), 0);
+        lane_sum(lanes, dot_tile(lanes, &[row], &[self.b])[0][0])
+    }
+}
+
+/// The sum of the values.
+pub(super) struct Sum<'a>(pub &'a [f32]);
+
+impl Kernel for Sum<'_> {
+    type Output = f32;
+
+    #[inline(always)]
+    fn run<L: Lanes>(self, lanes: L) -> f32 {
+        lane_sum(lanes, dot_tile(lanes, &[Ones], &[self.0])[0][0])
+    }
+}
+
+/// Steps 1 to 4 for `R` rows of weights and the inputs, all of one length, of `T` tokens.
+#[inline(always)]
+fn dot_tile<'a, L: Lanes, W: WeightRow<'a>, const R: usize, const T: usize>(
+    lanes: L,
+    weights: &[W; R],
+    inputs: &[&[f32]; T],
+) -> [[L::Vector; T]; R] {
+    let columns = inputs[0].len();
+    let whole_groups = columns / GROUP_COLUMNS;
+    let groups = columns.div_ceil(GROUP_COLUMNS);
+    let mut input_groups: [&[Group]; T] = [&[]; T];
+    for (groups, input) in input_groups.iter_mut().zip(inputs) {
+        *groups = &input.as_chunks().0.as_chunks().0[..whole_groups];
+    }
+    let mut tree = BlockTree::new(lanes);
+    let mut group = 0;
+    while group < groups {
+        let end = (group + BLOCK_LENGTH).min(groups);
+        let mut block = [[lanes.zero(); T]; R];
+        for group in group..end.min(whole_groups) {
+            add_group(lanes, weights, &input_groups, group, &mut block);
+        }
+        if end > whole_groups {
+            add_tail(lanes, weights, inputs, &mut block);
+        }
+        tree.push(block);
+        group = end;
+    }
+    tree.finish()
+}
+
+#[inline(always)]
+fn add_group<'a, L: Lanes, W: WeightRow<'a>, const R: usize, const T: usize>(
+    lanes: L,
+    weights: &[W; R],
+    inputs: &[&[Group]; T],
+    group: usize,
+    block: &mut [[L::Vector; T]; R],
+) {
+    let mut elements = [[lanes.zero(); GROUP_VECTORS]; R];
+    for r in 0..R {
+        elements[r] = weights[r].group(lanes, group);
+    }
+    for t in 0..T {
+        let input = load_group(lanes, &inputs[t][group]);
+        for r in 0..R {
+            let sum = weights[r].scale(lanes, group, group_sum(lanes, &elements[r], &input));
+            block[r][t] = lanes.add(block[r][t], sum);
+        }
+    }
+}
+
+/// Adds the columns after the last whole group, padded with zeros. MXFP4, the only encoding with scales, has none.
+#[inline(always)]
+fn add_tail<'a, L: Lanes, W: WeightRow<'a>, const R: usize, const T: usize>(
+    lanes: L,
+    weights: &[W; R],
+    inputs: &[&[f32]; T],
+    block: &mut [[L::Vector; T]; R],
+) {
+    for t in 0..T {
+        let mut padded = Group::default();
+        let tail = inputs[t].chunks_exact(GROUP_COLUMNS).remainder();
+        padded.as_flattened_mut()[..tail.len()].copy_from_slice(tail);
+        let input = load_group(lanes, &padded);
+        for r in 0..R {
+            let sum = group_sum(lanes, &load_group(lanes, &weights[r].tail()), &input);
+            block[r][t] = lanes.add(block[r][t], sum);
+        }
+    }
+}
+
+/// A group of f32 from memory.
+#[inline(always)]
+pub(super) fn load_group<L: Lanes>(lanes: L, [a, b, c, d]: &Group) -> [L::Vector; GROUP_VECTORS] {
+    [lanes.load(a), lanes.load(b), lanes.load(c), lanes.load(d)]
+}

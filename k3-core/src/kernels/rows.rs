@@ -1,0 +1,135 @@
+//! One row of weights, group by group, as lanes: what differs between the encodings, and nothing else.
+
+use super::lanes::Lanes;
+use super::matrix::Matrix;
+use super::mxfp4::E8M0;
+use super::order::{GROUP_COLUMNS, GROUP_VECTORS, Group, LANES};
+
+/// A row of weights of one encoding.
+pub(super) trait WeightRow<'a>: Copy {
+    /// Row `row` of a matrix of this encoding.
+    fn new(matrix: &Matrix<'a>, row: usize) -> Self;
+
+    /// The elements of a whole group, before its scale.
+    fn group<L: Lanes>(self, lanes: L, group: usize) -> [L::Vector; GROUP_VECTORS];
+
+    /// The columns after the last whole group, padded with zeros; if there are none, all zeros.
+    fn tail(self) -> Group;
+
+    /// `vector` times the scale of a group.
+    #[inline(always)]
+    fn scale<L: Lanes>(self, _lanes: L, _group: usize, vector: L::Vector) -> L::Vector {
+        vector
+    }
+}
+
+/// A row of f32.
+#[derive(Clone, Copy)]
+pub(super) struct F32Row<'a> {
+    groups: &'a [[[u8; 4 * LANES]; GROUP_VECTORS]],
+    tail: &'a [u8],
+}
+
+impl<'a> WeightRow<'a> for F32Row<'a> {
+    #[inline(always)]
+    fn new(matrix: &Matrix<'a>, row: usize) -> Self {
+        let data = matrix.row_data(row);
+        let whole = data.len() / size_of::<Group>() * size_of::<Group>();
+        Self { groups: data[..whole].as_chunks().0.as_chunks().0, tail: &data[whole..] }
+    }
+
+    #[inline(always)]
+    fn group<L: Lanes>(self, lanes: L, group: usize) -> [L::Vector; GROUP_VECTORS] {
+        let [a, b, c, d] = &self.groups[group];
+        [lanes.load_bytes(a), lanes.load_bytes(b), lanes.load_bytes(c), lanes.load_bytes(d)]
+    }
+
+    #[inline(always)]
+    fn tail(self) -> Group {
+        let mut group = Group::default();
+        for (value, bytes) in group.as_flattened_mut().iter_mut().zip(self.tail.as_chunks().0) {
+            *value = f32::from_le_bytes(*bytes);
+        }
+        group
+    }
+}
+
+/// A row of bf16.
+#[derive(Clone, Copy)]
+pub(super) struct Bf16Row<'a> {
+    groups: &'a [[[u8; 2 * LANES]; GROUP_VECTORS]],
+    tail: &'a [u8],
+}
+
+impl<'a> WeightRow<'a> for Bf16Row<'a> {
+    #[inline(always)]
+    fn new(matrix: &Matrix<'a>, row: usize) -> Self {
+        let data = matrix.row_data(row);
+        let whole = data.len() / (2 * GROUP_COLUMNS) * (2 * GROUP_COLUMNS);
+        Self { groups: data[..whole].as_chunks().0.as_chunks().0, tail: &data[whole..] }
+    }
+
+    #[inline(always)]
+    fn group<L: Lanes>(self, lanes: L, group: usize) -> [L::Vector; GROUP_VECTORS] {
+        let [a, b, c, d] = &self.groups[group];
+        [lanes.load_bf16(a), lanes.load_bf16(b), lanes.load_bf16(c), lanes.load_bf16(d)]
+    }
+
+    #[inline(always)]
+    fn tail(self) -> Group {
+        let mut group = Group::default();
+        for (value, bytes) in group.as_flattened_mut().iter_mut().zip(self.tail.as_chunks().0) {
+            *value = f32::from_bits(u32::from(u16::from_le_bytes(*bytes)) << 16);
+        }
+        group
+    }
+}
+
+/// A row of MXFP4, which has no columns outside whole groups.
+#[derive(Clone, Copy)]
+pub(super) struct Mxfp4Row<'a> {
+    groups: &'a [[u8; GROUP_COLUMNS / 2]],
+    scales: &'a [u8],
+}
+
+impl<'a> WeightRow<'a> for Mxfp4Row<'a> {
+    #[inline(always)]
+    fn new(matrix: &Matrix<'a>, row: usize) -> Self {
+        Self { groups: matrix.row_data(row).as_chunks().0, scales: matrix.row_scales(row) }
+    }
+
+    #[inline(always)]
+    fn group<L: Lanes>(self, lanes: L, group: usize) -> [L::Vector; GROUP_VECTORS] {
+        lanes.load_e2m1(&self.groups[group])
+    }
+
+    #[inline(always)]
+    fn tail(self) -> Group {
+        Group::default()
+    }
+
+    #[inline(always)]
+    fn scale<L: Lanes>(self, lanes: L, group: usize, vector: L::Vector) -> L::Vector {
+        lanes.mul(vector, lanes.splat(E8M0[usize::from(self.scales[group])]))
+    }
+}
+
+/// A row of ones: multiplying by it is exact, so a product with it is a plain sum.
+#[derive(Clone, Copy)]
+pub(super) struct Ones;
+
+impl<'a> WeightRow<'a> for Ones {
+    fn new(_matrix: &Matrix<'a>, _row: usize) -> Self {
+        Self
+    }
+
+    #[inline(always)]
+    fn group<L: Lanes>(self, lanes: L, _group: usize) -> [L::Vector; GROUP_VECTORS] {
+        [lanes.splat(1.0); GROUP_VECTORS]
+    }
+
+    #[inline(always)]
+    fn tail(self) -> Group {
+        [[1.0; LANES]; GROUP_VECTORS]
+    }
+}

@@ -1,0 +1,3 @@
+//! Where weights come from when they are not arrays of a test.
+
+pub mod resident;

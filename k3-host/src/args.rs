@@ -1,0 +1,49 @@
+//! The command line.
+
+use std::path::PathBuf;
+
+use clap::{Parser, Subcommand};
+
+use crate::commands::{bench, demo, run, synth};
+
+/// Runs Kimi K3 on one ordinary CPU machine, exactly, at any memory budget.
+#[derive(Debug, Parser)]
+#[command(name = "k3-host", version, max_term_width = 100)]
+pub struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// The subcommands.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Feed token ids to a model and print the ids that it answers
+    Run(run::RunArgs),
+    /// Check the bundled 13-layer model against the logits of the model's published code
+    Demo(demo::DemoArgs),
+    /// Measure the kernels and the decode step against what this machine can do
+    Bench(bench::BenchArgs),
+    /// Make a checkpoint of any shape, in the released layout, from a seed
+    Synth(synth::SynthArgs),
+}
+
+/// How to load a model and compute with it.
+#[derive(Debug, Clone, clap::Args)]
+pub struct EngineArgs {
+    /// Read the configuration from this file instead of DIR/config.json
+    #[arg(long, value_name = "FILE")]
+    pub config: Option<PathBuf>,
+    /// Use the first N layers only
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub layers: Option<u32>,
+    /// Number of threads [default: the physical cores]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    pub threads: Option<u16>,
+    /// Instruction set of the kernels; all give the same bits [default: the fastest there is]
+    #[arg(long, value_name = "NAME")]
+    pub backend: Option<String>,
+    /// Most positions of a prompt that are computed together
+    #[arg(long, value_name = "N", default_value_t = 32, value_parser = clap::value_parser!(u32).range(1..=65536))]
+    pub chunk: u32,
+}

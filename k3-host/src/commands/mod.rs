@@ -1,0 +1,6 @@
+//! The subcommands, one per file.
+
+pub mod bench;
+pub mod demo;
+pub mod run;
+pub mod synth;

@@ -1,0 +1,143 @@
+//! A checkpoint that is open and ready to compute.
+
+use std::path::Path;
+use std::str::FromStr;
+
+use anyhow::Context;
+use k3_core::config::Config;
+use k3_core::kernels::{Backend, Kernels};
+use k3_core::model::Model;
+use k3_core::model::compute::Compute;
+use k3_core::model::scratch::{Scratch, Sizes, WantedLogits};
+use k3_core::model::source::WeightSource;
+use k3_core::model::state::State;
+
+use crate::args::EngineArgs;
+use crate::checkpoint;
+use crate::failure::{Failure, Outcome};
+use crate::memory;
+use crate::sequence::Sequence;
+use crate::workers::{Threads, default_threads};
+
+/// A model with everything it computes with.
+pub struct Engine {
+    model: Model,
+    source: Box<dyn WeightSource>,
+    kernels: Kernels,
+    threads: Threads,
+    chunk: usize,
+}
+
+impl Engine {
+    /// Opens the checkpoint in `folder`.
+    ///
+    /// # Errors
+    /// A refusal if the config, a file or an argument cannot be trusted.
+    pub fn open(folder: &Path, args: &EngineArgs) -> Outcome<Self> {
+        let mut config = read_config(folder, args)?;
+        let layers = layer_count(&config, args)?;
+        let source = checkpoint::open(folder, &config, layers)?;
+        config.layers.truncate(layers);
+        Self::new(config, source, args)
+    }
+
+    /// An engine on weights from anywhere.
+    ///
+    /// # Errors
+    /// A refusal if an argument cannot be met.
+    pub fn new(config: Config, source: Box<dyn WeightSource>, args: &EngineArgs) -> Outcome<Self> {
+        let kernels = kernels(args.backend.as_deref())?;
+        let threads = Threads::new(args.threads.map_or_else(default_threads, usize::from))?;
+        let model = Model::load(config, source.as_ref())?;
+        Ok(Self { model, source, kernels, threads, chunk: args.chunk as usize })
+    }
+
+    /// The model.
+    #[must_use]
+    pub fn model(&self) -> &Model {
+        &self.model
+    }
+
+    /// The means of a forward pass.
+    #[must_use]
+    pub fn compute(&self) -> Compute<'_> {
+        Compute { kernels: &self.kernels, workers: &self.threads, source: self.source.as_ref(), observer: None }
+    }
+
+    /// A sequence of at most `capacity` positions, of which passes want at most the given logits.
+    ///
+    /// # Errors
+    /// A refusal if the model was not made for so many positions, or if they do not fit into memory; nothing has been
+    /// allocated then.
+    pub fn sequence(&self, capacity: usize, logits: WantedLogits) -> Outcome<Sequence<'_>> {
+        let config = self.model.config();
+        if capacity > config.max_positions {
+            let most = config.max_positions;
+            return Err(Failure::refused(format!("{capacity} positions: the model was made for at most {most}")));
+        }
+        let sizes = |capacity| Sizes { chunk: self.chunk.min(capacity), capacity, threads: self.threads(), logits };
+        let bytes = |capacity| State::bytes(config, capacity) + Scratch::score_bytes(config, sizes(capacity));
+        if let Some(available) = memory::available().filter(|available| bytes(capacity) > *available) {
+            let needed = memory::readable(bytes(capacity));
+            let fixed = bytes(0);
+            let fit = available.saturating_sub(fixed) * capacity as u64 / (bytes(capacity) - fixed).max(1);
+            return Err(Failure::refused(format!(
+                "{capacity} positions need {needed} of memory and {} are available; {fit} positions fit",
+                memory::readable(available)
+            )));
+        }
+        Ok(Sequence::new(&self.model, self.compute(), sizes(capacity)))
+    }
+
+    /// Which kernels compute.
+    #[must_use]
+    pub fn backend(&self) -> Backend {
+        self.kernels.backend()
+    }
+
+    /// How many threads compute.
+    #[must_use]
+    pub fn threads(&self) -> usize {
+        k3_core::host::Workers::threads(&self.threads)
+    }
+
+    /// Runs `work` on the engine's threads.
+    pub fn enter<T: Send>(&self, work: impl FnOnce() -> T + Send) -> T {
+        self.threads.enter(work)
+    }
+}
+
+/// The configuration that the arguments name.
+///
+/// # Errors
+/// A refusal naming the file and every field at fault.
+pub fn read_config(folder: &Path, args: &EngineArgs) -> Outcome<Config> {
+    let path = args.config.clone().unwrap_or_else(|| folder.join("config.json"));
+    let bytes = std::fs::read(&path).with_context(|| format!("cannot read {}", path.display()))?;
+    Config::from_json(&bytes).map_err(|error| Failure::refused(format!("{}: {error}", path.display())))
+}
+
+/// How many layers to use: those that the arguments ask for.
+fn layer_count(config: &Config, args: &EngineArgs) -> Outcome<usize> {
+    let all = config.layers.len();
+    match args.layers {
+        Some(count) if count as usize > all => {
+            Err(Failure::refused(format!("--layers {count}: the model has {all} layers")))
+        }
+        Some(count) => Ok(count as usize),
+        None => Ok(all),
+    }
+}
+
+/// The kernels of the backend called `name`, or the best.
+///
+/// # Errors
+/// A refusal if there is no such backend, or this machine cannot run it.
+pub fn kernels(name: Option<&str>) -> Outcome<Kernels> {
+    let backend = match name {
+        Some(name) => Backend::from_str(name).map_err(|error| Failure::refused(format!("--backend: {error}")))?,
+        None => Backend::best(),
+    };
+    Kernels::new(backend)
+        .ok_or_else(|| Failure::refused(format!("--backend: this machine cannot run {}", backend.name())))
+}
