@@ -262,10 +262,9 @@ fn kernels_of(kernels: Kernels, data: &Data) -> Vec<Candidate<'_>> {
 }
 
 fn main() {
-    let arguments = std::env::args().skip(1);
+    let mut arguments = std::env::args().skip(1);
     let wanted = arguments
-        .filter(|argument| !argument.starts_with('-'))
-        .next_back()
+        .rfind(|argument| !argument.starts_with('-'))
         .unwrap_or_default();
     let data = Data::new();
     let mut candidates = limits(&data);
