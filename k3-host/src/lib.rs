@@ -14,4 +14,5 @@ pub mod sequence;
 pub mod state_file;
 pub mod storage;
 pub mod synth;
+pub mod tokenizer;
 pub mod workers;
