@@ -80,6 +80,9 @@ pub enum Error {
         /// What is wrong.
         reason: String,
     },
+    /// A saved state cannot be used.
+    #[error("state: {0}")]
+    State(String),
     /// A conversation cannot be rendered.
     #[error("chat: {0}")]
     Chat(String),

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Parser, Subcommand};
 
-use crate::commands::{demo, run};
+use crate::commands::{bench, demo, run};
 
 /// Runs Kimi K3 on one ordinary CPU machine, exactly, at any memory budget.
 #[derive(Debug, Parser)]
@@ -22,6 +22,8 @@ pub enum Command {
     Run(run::RunArgs),
     /// Check the bundled 13-layer model against the logits of the model's published code
     Demo(demo::DemoArgs),
+    /// Measure the kernels and the decode step against what this machine can do
+    Bench(bench::BenchArgs),
 }
 
 /// How to load a model and compute with it.

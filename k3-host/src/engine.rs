@@ -8,12 +8,15 @@ use k3_core::config::Config;
 use k3_core::kernels::{Backend, Kernels};
 use k3_core::model::Model;
 use k3_core::model::compute::Compute;
-use k3_core::model::scratch::{Sizes, WantedLogits};
+use k3_core::model::scratch::{Scratch, Sizes, WantedLogits};
 use k3_core::model::source::WeightSource;
+use k3_core::model::state::State;
 
 use crate::args::EngineArgs;
 use crate::checkpoint;
 use crate::failure::{Failure, Outcome};
+use crate::memory;
+use crate::sequence::Sequence;
 use crate::workers::{Threads, default_threads};
 
 /// A model with everything it computes with.
@@ -61,10 +64,29 @@ impl Engine {
         Compute { kernels: &self.kernels, workers: &self.threads, source: self.source.as_ref(), observer: None }
     }
 
-    /// Sizes for a sequence of at most `capacity` positions.
-    #[must_use]
-    pub fn sizes(&self, capacity: usize, logits: WantedLogits) -> Sizes {
-        Sizes { chunk: self.chunk.min(capacity), capacity, threads: self.threads(), logits }
+    /// A sequence of at most `capacity` positions, of which passes want at most the given logits.
+    ///
+    /// # Errors
+    /// A refusal if the model was not made for so many positions, or if they do not fit into memory; nothing has been
+    /// allocated then.
+    pub fn sequence(&self, capacity: usize, logits: WantedLogits) -> Outcome<Sequence<'_>> {
+        let config = self.model.config();
+        if capacity > config.max_positions {
+            let most = config.max_positions;
+            return Err(Failure::refused(format!("{capacity} positions: the model was made for at most {most}")));
+        }
+        let sizes = |capacity| Sizes { chunk: self.chunk.min(capacity), capacity, threads: self.threads(), logits };
+        let bytes = |capacity| State::bytes(config, capacity) + Scratch::score_bytes(config, sizes(capacity));
+        if let Some(available) = memory::available().filter(|available| bytes(capacity) > *available) {
+            let needed = memory::readable(bytes(capacity));
+            let fixed = bytes(0);
+            let fit = available.saturating_sub(fixed) * capacity as u64 / (bytes(capacity) - fixed).max(1);
+            return Err(Failure::refused(format!(
+                "{capacity} positions need {needed} of memory and {} are available; {fit} positions fit",
+                memory::readable(available)
+            )));
+        }
+        Ok(Sequence::new(&self.model, self.compute(), sizes(capacity)))
     }
 
     /// Which kernels compute.
@@ -107,7 +129,11 @@ fn layer_count(config: &Config, args: &EngineArgs) -> Outcome<usize> {
     }
 }
 
-fn kernels(name: Option<&str>) -> Outcome<Kernels> {
+/// The kernels of the backend called `name`, or the best.
+///
+/// # Errors
+/// A refusal if there is no such backend, or this machine cannot run it.
+pub fn kernels(name: Option<&str>) -> Outcome<Kernels> {
     let backend = match name {
         Some(name) => Backend::from_str(name).map_err(|error| Failure::refused(format!("--backend: {error}")))?,
         None => Backend::best(),

@@ -44,6 +44,12 @@ impl Failure {
         Self { exit: Exit::NotWritten, error }
     }
 
+    /// The same failure, said to be of `subject`.
+    #[must_use]
+    pub fn context(self, subject: impl std::fmt::Display) -> Self {
+        Self { exit: self.exit, error: self.error.context(subject.to_string()) }
+    }
+
     /// Prints the message and gives the exit code.
     #[must_use]
     pub fn report(&self) -> ExitCode {

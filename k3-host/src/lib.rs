@@ -1,13 +1,16 @@
 //! The parts of the `k3-host` program: what the core needs of a machine, and the commands.
 
 pub mod args;
+pub mod bench;
 pub mod checkpoint;
 pub mod commands;
 pub mod engine;
 pub mod failure;
+pub mod memory;
 pub mod oracle;
 pub mod replace;
 pub mod report;
 pub mod sequence;
+pub mod state_file;
 pub mod storage;
 pub mod workers;

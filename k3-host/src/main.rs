@@ -10,6 +10,7 @@ fn main() -> ExitCode {
     let outcome = match Cli::parse().command {
         Command::Run(args) => commands::run::run(&args),
         Command::Demo(args) => commands::demo::run(&args),
+        Command::Bench(args) => commands::bench::run(&args),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

@@ -1,83 +1,137 @@
-//! A sequence being fed to a model: prompts in chunks, then token by token.
+//! A sequence being fed to a model: prompts in chunks, then token by token, going on from what was fed before.
 
 use std::ops::Range;
 
 use k3_core::model::scratch::{Scratch, Sizes, WantedLogits};
 use k3_core::model::state::State;
+use k3_core::model::state_file::Saved;
 use k3_core::model::{Model, Pass, compute::Compute};
 
 use crate::failure::Outcome;
 
-/// A state with the room to work on it.
+/// A state with the ids that led to it and the room to work on it.
 pub struct Sequence<'a> {
     model: &'a Model,
     compute: Compute<'a>,
-    state: State,
     scratch: Scratch,
     chunk: usize,
+    fed: Saved,
 }
 
 /// Takes the logits `[rows, vocabulary]` of consecutive positions, whose range is the first argument.
 pub type LogitSink<'a> = dyn FnMut(Range<usize>, &[f32]) -> Outcome + 'a;
+
+/// How much of a transcript need not be fed again. A recurrent state is valid only at its own length, so it is all that
+/// was fed, or nothing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reuse {
+    /// The transcript begins with all that was fed.
+    Positions(usize),
+    /// Nothing was fed before.
+    Empty,
+    /// The transcript departs from what was fed after this many of the positions fed.
+    Departs {
+        /// Ids that agree.
+        common: usize,
+        /// Ids that were fed.
+        fed: usize,
+    },
+}
 
 impl<'a> Sequence<'a> {
     /// A sequence of no positions yet.
     #[must_use]
     pub fn new(model: &'a Model, compute: Compute<'a>, sizes: Sizes) -> Self {
         let config = model.config();
-        Self {
-            model,
-            compute,
-            state: State::new(config, sizes.capacity),
-            scratch: Scratch::new(config, sizes),
-            chunk: sizes.chunk,
-        }
+        let fed = Saved { state: State::new(config, sizes.capacity), ids: Vec::new(), logits: Vec::new() };
+        Self { model, compute, scratch: Scratch::new(config, sizes), chunk: sizes.chunk, fed }
     }
 
-    /// The state after what was fed.
-    #[must_use]
-    pub fn state(&self) -> &State {
-        &self.state
+    /// Goes on from what was saved.
+    pub fn restore(&mut self, saved: Saved) {
+        self.fed = saved;
     }
 
-    /// The number of logits of a position.
+    /// What was fed so far.
     #[must_use]
-    pub fn vocabulary(&self) -> usize {
-        self.model.config().vocabulary
+    pub fn fed(&self) -> &Saved {
+        &self.fed
+    }
+
+    /// The number of positions there is room for.
+    #[must_use]
+    pub fn capacity(&self) -> usize {
+        self.fed.state.capacity()
     }
 
     /// Forgets what was fed.
     pub fn reset(&mut self) {
-        self.state.reset();
+        self.fed.state.reset();
+        self.fed.ids.clear();
+        self.fed.logits.clear();
     }
 
-    /// Feeds `tokens` and returns the logits after the last.
+    /// Keeps what was fed if `transcript` begins with it, and forgets it otherwise.
+    pub fn keep_prefix_of(&mut self, transcript: &[u32]) -> Reuse {
+        let fed = self.fed.ids.len();
+        if fed == 0 {
+            return Reuse::Empty;
+        }
+        let common = self.fed.ids.iter().zip(transcript).take_while(|(fed, id)| fed == id).count();
+        if common == fed {
+            return Reuse::Positions(fed);
+        }
+        self.reset();
+        Reuse::Departs { common, fed }
+    }
+
+    /// Feeds what is new of `transcript`, which must begin with what was fed, and returns the logits after its last id.
     ///
     /// # Errors
-    /// Those of [`Model::forward`].
-    pub fn feed(&mut self, tokens: &[u32]) -> k3_core::Result<&[f32]> {
-        let split = tokens.len().saturating_sub(1) / self.chunk * self.chunk;
-        let (before, last) = tokens.split_at(split);
+    /// Those of [`Model::forward`]; the sequence is then empty.
+    pub fn extend_to(&mut self, transcript: &[u32]) -> k3_core::Result<&[f32]> {
+        let new = &transcript[self.fed.ids.len()..];
+        let split = new.len().saturating_sub(1) / self.chunk * self.chunk;
+        let (before, last) = new.split_at(split);
         for tokens in before.chunks(self.chunk) {
             self.pass(tokens, WantedLogits::None)?;
         }
-        self.pass(last, WantedLogits::Last)
+        if !last.is_empty() {
+            self.pass(last, WantedLogits::Last)?;
+        }
+        Ok(&self.fed.logits)
     }
 
-    /// Feeds `tokens` and hands the logits of every position to `sink`. The scratch must have been made for that.
+    /// As [`Self::extend_to`], and hands the logits of every new position to `sink`. The scratch must have been made for
+    /// that.
     ///
     /// # Errors
     /// Those of [`Model::forward`] and of `sink`.
-    pub fn feed_observed(&mut self, tokens: &[u32], sink: &mut LogitSink<'_>) -> Outcome {
-        for tokens in tokens.chunks(self.chunk) {
-            let start = self.state.positions();
+    pub fn extend_observed(&mut self, transcript: &[u32], sink: &mut LogitSink<'_>) -> Outcome<&[f32]> {
+        for tokens in transcript[self.fed.ids.len()..].chunks(self.chunk) {
+            let start = self.fed.ids.len();
             let logits = self.pass(tokens, WantedLogits::All)?;
             sink(start..start + tokens.len(), logits)?;
         }
-        Ok(())
+        Ok(&self.fed.logits)
     }
 
-    fn pass(&mut self, tokens: &[u32], logits: WantedLogits) -> k3_core::Result<&[f32]> {
-        self.model.forward(&self.compute, &mut self.state, &mut self.scratch, Pass { tokens, logits })
+    /// Feeds one chunk and returns the logits it asks for.
+    fn pass(&mut self, tokens: &[u32], wanted: WantedLogits) -> k3_core::Result<&[f32]> {
+        let Self { model, compute, scratch, fed, .. } = self;
+        match model.forward(compute, &mut fed.state, scratch, Pass { tokens, logits: wanted }) {
+            Ok(logits) => {
+                fed.ids.extend_from_slice(tokens);
+                fed.logits.clear();
+                fed.logits.extend_from_slice(&logits[logits.len().saturating_sub(model.config().vocabulary)..]);
+                Ok(logits)
+            }
+            Err(error) => {
+                fed.state.reset();
+                fed.ids.clear();
+                fed.logits.clear();
+                Err(error)
+            }
+        }
     }
 }

@@ -131,6 +131,14 @@ pub struct SituConfig {
     pub linear_beta: Option<f32>,
 }
 
+impl Config {
+    /// A hash of every field. It may differ between versions of this program, never between targets.
+    #[must_use]
+    pub fn fingerprint(&self) -> u64 {
+        xxhash_rust::xxh3::xxh3_64(alloc::format!("{self:?}").as_bytes())
+    }
+}
+
 impl MlaConfig {
     /// Width of a query or key of one head.
     #[must_use]

@@ -126,6 +126,12 @@ impl<'a> Matrix<'a> {
         self.encoding
     }
 
+    /// The bytes that its elements and scales take.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        self.rows * self.row_bytes + self.scales.len()
+    }
+
     /// The matrix of the given rows only.
     ///
     /// # Panics

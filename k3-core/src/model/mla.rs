@@ -69,7 +69,7 @@ impl MlaScratch {
 }
 
 /// How many heads attend together: a divisor of their number.
-fn head_group(heads: usize) -> usize {
+pub(super) fn head_group(heads: usize) -> usize {
     (1..=MAX_HEAD_GROUP).rev().find(|group| heads.is_multiple_of(*group)).unwrap_or(1)
 }
 

@@ -12,6 +12,7 @@ mod residual;
 pub mod scratch;
 pub mod source;
 pub mod state;
+pub mod state_file;
 pub mod weights;
 
 use self::compute::{Compute, Point};
@@ -20,6 +21,7 @@ use self::positions::Span;
 use self::scratch::{Scratch, WantedLogits};
 use self::source::WeightSource;
 use self::state::State;
+use self::state_file::Fingerprint;
 use self::weights::Vectors;
 use crate::checkpoint::names::TensorId;
 use crate::config::Config;
@@ -51,6 +53,12 @@ impl Model {
     pub fn load(config: Config, source: &dyn WeightSource) -> Result<Self> {
         let vectors = Vectors::load(&config, source)?;
         Ok(Self { config, vectors })
+    }
+
+    /// What tells this model from others, for what is saved of it.
+    #[must_use]
+    pub fn fingerprint(&self) -> Fingerprint {
+        Fingerprint { config: self.config.fingerprint(), weights: self.vectors.fingerprint() }
     }
 
     /// The dimensions and switches.

@@ -4,7 +4,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use super::kda::KdaScratch;
-use super::mla::MlaScratch;
+use super::mla::{MlaScratch, head_group};
 use super::mlp::MlpScratch;
 use super::moe::MoeScratch;
 use super::residual::Residual;
@@ -62,6 +62,14 @@ impl WantedLogits {
 }
 
 impl Scratch {
+    /// The bytes of the part that grows with the capacity: the attention scores of every thread.
+    #[must_use]
+    pub fn score_bytes(config: &Config, sizes: Sizes) -> u64 {
+        let has_cache = config.layers.iter().any(|layer| layer.attention == Attention::Mla);
+        let per_position = if has_cache { sizes.threads * head_group(config.mla.heads) } else { 0 };
+        4 * per_position as u64 * sizes.capacity as u64
+    }
+
     /// Room for passes of the given sizes. Kinds of layers that the model does not have take none.
     #[must_use]
     pub fn new(config: &Config, sizes: Sizes) -> Self {

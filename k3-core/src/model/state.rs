@@ -64,6 +64,25 @@ impl State {
         self.capacity
     }
 
+    /// The bytes that a state with room for `capacity` positions takes.
+    #[must_use]
+    pub fn bytes(config: &Config, capacity: usize) -> u64 {
+        let values = config.layers.iter().map(|kind| Self::layer_values(config, kind.attention, capacity));
+        4 * values.sum::<u64>()
+    }
+
+    /// How many values the state of a layer holds after `positions` positions.
+    pub(crate) fn layer_values(config: &Config, attention: Attention, positions: usize) -> u64 {
+        let (fixed, per_position) = match attention {
+            Attention::Kda => {
+                let channels = config.kda.channels();
+                (channels * (config.kda.head_dim + 3 * (config.kda.taps - 1)), 0)
+            }
+            Attention::Mla => (0, config.mla.cache_width()),
+        };
+        fixed as u64 + per_position as u64 * positions as u64
+    }
+
     /// Goes back to before the first position, without giving up the room.
     pub fn reset(&mut self) {
         for layer in &mut self.layers {

@@ -5,6 +5,8 @@
 use alloc::vec;
 use alloc::vec::Vec;
 
+use xxhash_rust::xxh3::Xxh3Default;
+
 use super::source::WeightSource;
 use crate::Result;
 use crate::checkpoint::names::{LayerTensor, TensorId};
@@ -79,6 +81,33 @@ pub struct MoeVectors {
 }
 
 impl Vectors {
+    /// A hash of all values.
+    pub(super) fn fingerprint(&self) -> u64 {
+        let mut hash = Xxh3Default::new();
+        let mut add = |values: &[f32]| values.iter().for_each(|value| hash.update(&value.to_le_bytes()));
+        for layer in &self.layers {
+            add(&layer.attention_residual);
+            add(&layer.input_norm);
+            add(&layer.mlp_residual);
+            add(&layer.post_attention_norm);
+            match &layer.attention {
+                AttentionVectors::Kda(kda) => {
+                    kda.taps.iter().for_each(|taps| add(taps));
+                    [&kda.a_log, &kda.dt_bias, &kda.output_norm].into_iter().for_each(|values| add(values));
+                }
+                AttentionVectors::Mla(mla) => {
+                    [&mla.query_norm, &mla.latent_norm].into_iter().for_each(|values| add(values))
+                }
+            }
+            if let Some(moe) = &layer.moe {
+                [&moe.router_bias, &moe.latent_norm].into_iter().for_each(|values| add(values));
+            }
+        }
+        add(&self.output_residual);
+        add(&self.final_norm);
+        hash.digest()
+    }
+
     /// Reads them all.
     ///
     /// # Errors

@@ -11,7 +11,6 @@ use crate::checkpoint;
 use crate::engine::Engine;
 use crate::failure::{Failure, Outcome};
 use crate::oracle::Oracle;
-use crate::sequence::Sequence;
 
 /// The bundled 13-layer model in the released layout, with logits from the model's published code.
 static BUNDLED: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/../fixtures/oracle/a");
@@ -71,10 +70,10 @@ fn open(args: &DemoArgs) -> Outcome<(Engine, Oracle)> {
 /// Feeds the whole reference sequence and compares the logits of every position.
 fn teacher_forcing(engine: &Engine, oracle: &Oracle) -> Outcome<Verdict> {
     let ids = &oracle.full_ids;
-    let mut sequence = Sequence::new(engine.model(), engine.compute(), engine.sizes(ids.len(), WantedLogits::All));
-    let vocabulary = sequence.vocabulary();
+    let mut sequence = engine.sequence(ids.len(), WantedLogits::All)?;
+    let vocabulary = engine.model().config().vocabulary;
     let (mut worst, mut wrong) = (0.0_f64, None);
-    sequence.feed_observed(ids, &mut |positions, logits| {
+    sequence.extend_observed(ids, &mut |positions, logits| {
         for (position, logits) in positions.zip(logits.chunks_exact(vocabulary)) {
             worst = worst.max(oracle.worst_difference(position, logits));
             if arg_max(logits) as u32 != oracle.argmax_per_position[position] {
@@ -104,14 +103,13 @@ enum Decode {
 fn decode(engine: &Engine, oracle: &Oracle, how: Decode) -> Outcome<Verdict> {
     let expected = &oracle.greedy_new_ids;
     let capacity = oracle.prompt_ids.len() + expected.len();
-    let mut sequence = Sequence::new(engine.model(), engine.compute(), engine.sizes(capacity, WantedLogits::Last));
+    let mut sequence = engine.sequence(capacity, WantedLogits::Last)?;
     let mut ids = oracle.prompt_ids.clone();
     for (step, &expected) in expected.iter().enumerate() {
         if how == Decode::FullRecompute {
             sequence.reset();
         }
-        let fed = sequence.state().positions();
-        let id = arg_max(sequence.feed(&ids[fed..])?) as u32;
+        let id = arg_max(sequence.extend_to(&ids)?) as u32;
         if id != expected {
             return Ok(Err(format!("id {step} is {id}, not {expected}")));
         }

@@ -1,4 +1,5 @@
 //! The subcommands, one per file.
 
+pub mod bench;
 pub mod demo;
 pub mod run;

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use k3_core::model::scratch::WantedLogits;
+use k3_core::model::state_file::Saved;
 use k3_core::ops::arg_max;
 
 use crate::args::EngineArgs;
@@ -11,7 +12,8 @@ use crate::engine::Engine;
 use crate::failure::{Failure, Outcome};
 use crate::replace::Replacement;
 use crate::report::{LogitDump, RunReport, Step, logits_hash};
-use crate::sequence::Sequence;
+use crate::sequence::{Reuse, Sequence};
+use crate::state_file;
 
 /// Arguments of `run`.
 #[derive(Debug, clap::Args)]
@@ -34,6 +36,12 @@ pub struct RunArgs {
     /// Write the logits of every position that was fed, as rows of little-endian f32
     #[arg(long, value_name = "FILE")]
     pub dump_logits: Option<PathBuf>,
+    /// Go on from this state file; the prompt must begin with the ids that it holds
+    #[arg(long, value_name = "FILE", conflicts_with = "full_recompute")]
+    pub load_state: Option<PathBuf>,
+    /// Save the state after the last id that was fed
+    #[arg(long, value_name = "FILE")]
+    pub save_state: Option<PathBuf>,
     /// Write the results as JSON
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,
@@ -81,44 +89,46 @@ fn check_ids(args: &RunArgs, vocabulary: usize) -> Outcome {
 fn generate(engine: &Engine, args: &RunArgs, mut dump: Option<&mut LogitDump>) -> Outcome<Vec<Step>> {
     let wanted = if dump.is_some() { WantedLogits::All } else { WantedLogits::Last };
     let capacity = args.ids.len() + args.generate.saturating_sub(1) as usize;
-    let mut sequence = Sequence::new(engine.model(), engine.compute(), engine.sizes(capacity, wanted));
+    let mut sequence = engine.sequence(capacity, wanted)?;
+    if let Some(path) = &args.load_state {
+        resume(&mut sequence, state_file::load(path, engine.model(), capacity)?, args)?;
+    }
     let mut fed = args.ids.clone();
     let mut steps = Vec::new();
     loop {
         let started = Instant::now();
-        let logits = next_logits(&mut sequence, &fed, args.full_recompute, dump.as_deref_mut())?;
-        if steps.len() == args.generate as usize {
-            return Ok(steps);
+        if args.full_recompute {
+            sequence.reset();
         }
-        let id = arg_max(&logits) as u32;
-        steps.push(Step { id, seconds: started.elapsed().as_secs_f64(), logits_hash: logits_hash(&logits) });
-        if steps.len() == args.generate as usize || args.stop_ids.contains(&id) {
-            return Ok(steps);
+        let logits = match dump.as_deref_mut() {
+            None => sequence.extend_to(&fed)?,
+            Some(dump) => sequence.extend_observed(&fed, &mut |positions, logits| {
+                dump.write_new(positions, logits).map_err(Failure::not_written)
+            })?,
+        };
+        if steps.len() < args.generate as usize {
+            let id = arg_max(logits) as u32;
+            steps.push(Step { id, seconds: started.elapsed().as_secs_f64(), logits_hash: logits_hash(logits) });
+            fed.push(id);
         }
-        fed.push(id);
+        if steps.len() == args.generate as usize || fed.last().is_some_and(|id| args.stop_ids.contains(id)) {
+            break;
+        }
     }
+    if let Some(path) = &args.save_state {
+        state_file::save(path, engine.model(), sequence.fed())?;
+    }
+    Ok(steps)
 }
 
-/// The logits after `fed`, of which the sequence may have seen a first part.
-fn next_logits(
-    sequence: &mut Sequence<'_>,
-    fed: &[u32],
-    full_recompute: bool,
-    dump: Option<&mut LogitDump>,
-) -> Outcome<Vec<f32>> {
-    if full_recompute {
-        sequence.reset();
+/// Goes on from a saved state, which the prompt must begin with.
+fn resume(sequence: &mut Sequence<'_>, saved: Saved, args: &RunArgs) -> Outcome {
+    sequence.restore(saved);
+    match sequence.keep_prefix_of(&args.ids) {
+        Reuse::Positions(_) | Reuse::Empty => Ok(()),
+        Reuse::Departs { common, fed } => Err(Failure::refused(format!(
+            "--load-state: the state holds {fed} positions, and the prompt departs from them after {common}; a state can \
+             only be continued"
+        ))),
     }
-    let new = &fed[sequence.state().positions()..];
-    let Some(dump) = dump else {
-        return Ok(sequence.feed(new)?.to_vec());
-    };
-    let mut last = Vec::new();
-    let vocabulary = sequence.vocabulary();
-    sequence.feed_observed(new, &mut |positions, logits| {
-        last.clear();
-        last.extend_from_slice(&logits[logits.len() - vocabulary..]);
-        dump.write_new(positions, logits).map_err(Failure::not_written)
-    })?;
-    Ok(last)
 }
