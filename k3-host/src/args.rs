@@ -22,6 +22,8 @@ pub enum Command {
     Run(run::RunArgs),
     /// Check the bundled 13-layer model against the logits of the model's published code
     Demo(demo::DemoArgs),
+    /// Print a fingerprint of each elementary function, to compare machines
+    Functions,
     /// Measure the kernels and the decode step against what this machine can do
     Bench(bench::BenchArgs),
 }

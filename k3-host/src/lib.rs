@@ -10,7 +10,6 @@ pub mod memory;
 pub mod oracle;
 pub mod replace;
 pub mod report;
-pub mod sequence;
 pub mod state_file;
 pub mod storage;
 pub mod workers;

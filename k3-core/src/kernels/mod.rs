@@ -4,6 +4,7 @@
 mod avx2;
 mod backend;
 mod column_sums;
+pub mod fingerprint;
 mod lanes;
 pub mod math;
 mod matmul;
