@@ -24,6 +24,9 @@ pub enum Command {
     Demo(demo::DemoArgs),
     /// Print a fingerprint of each elementary function, to compare machines
     Functions,
+    /// Run the WebAssembly command inside a sandbox
+    #[cfg(feature = "sandbox")]
+    Wasm(crate::commands::wasm::WasmArgs),
     /// Measure the kernels and the decode step against what this machine can do
     Bench(bench::BenchArgs),
 }

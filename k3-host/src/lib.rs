@@ -10,6 +10,8 @@ pub mod memory;
 pub mod oracle;
 pub mod replace;
 pub mod report;
+#[cfg(feature = "sandbox")]
+pub mod sandbox;
 pub mod state_file;
 pub mod storage;
 pub mod workers;

@@ -15,6 +15,8 @@ fn main() -> ExitCode {
             commands::functions::run();
             Ok(())
         }
+        #[cfg(feature = "sandbox")]
+        Command::Wasm(args) => commands::wasm::run(&args),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

@@ -4,3 +4,5 @@ pub mod bench;
 pub mod demo;
 pub mod functions;
 pub mod run;
+#[cfg(feature = "sandbox")]
+pub mod wasm;
