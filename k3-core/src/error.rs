@@ -92,6 +92,17 @@ pub enum Error {
     /// A conversation cannot be rendered.
     #[error("chat: {0}")]
     Chat(String),
+    /// A generated turn breaks the format, so that it cannot be stored.
+    #[error("generated turn: {0}")]
+    Turn(String),
+    /// A history file is malformed, or a message does not fit into one.
+    #[error("history{}: {reason}", line_suffix(.line))]
+    History {
+        /// The one-based line, if the fault is in a file.
+        line: Option<usize>,
+        /// What is wrong.
+        reason: String,
+    },
     /// A sampling setting is out of range.
     #[error("sampling: {0}")]
     Sampling(String),

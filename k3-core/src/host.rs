@@ -75,23 +75,24 @@ pub trait Directory {
     /// [`crate::Error::Read`] if it is there but cannot be opened.
     fn open(&self, name: &str) -> Result<Option<Self::File>>;
 
-    /// Feeds the JSON text of `file`, which was opened as `name`, to `seed`. The text may be tens of megabytes; a host
-    /// with a buffered reader should replace this default, which holds all of it in memory at once.
+    /// Feeds the JSON text of the file `name` to `seed`; `None` if there is no such file. The text may be tens of
+    /// megabytes; a host with a buffered reader should replace this default, which holds all of it in memory at once.
     ///
     /// # Errors
     /// [`crate::Error::Checkpoint`] if the text is not JSON or `seed` refuses it; [`crate::Error::Read`].
-    fn read_json<T, S>(&self, name: &str, file: &Self::File, seed: S) -> Result<T>
+    fn read_json<T, S>(&self, name: &str, seed: S) -> Result<Option<T>>
     where
         S: for<'de> DeserializeSeed<'de, Value = T>,
     {
         let refuse = |reason| Error::Checkpoint { file: name.to_string(), reason };
+        let Some(file) = self.open(name)? else { return Ok(None) };
         let length = usize::try_from(file.len()).ok().filter(|length| *length <= MOST_JSON_BYTES);
         let length = length.ok_or_else(|| refuse(format!("{} bytes of JSON are more than is believed", file.len())))?;
         let mut text = vec![0; length];
         file.read_exact_at(0, &mut text)?;
         let mut input = serde_json::Deserializer::from_slice(&text);
         let value = seed.deserialize(&mut input).and_then(|value| input.end().map(|()| value));
-        value.map_err(|error| refuse(error.to_string()))
+        value.map(Some).map_err(|error| refuse(error.to_string()))
     }
 }
 

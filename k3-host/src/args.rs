@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Parser, Subcommand};
 
-use crate::commands::{bench, demo, run};
+use crate::commands::{bench, demo, run, synth};
 
 /// Runs Kimi K3 on one ordinary CPU machine, exactly, at any memory budget.
 #[derive(Debug, Parser)]
@@ -29,6 +29,8 @@ pub enum Command {
     Wasm(crate::commands::wasm::WasmArgs),
     /// Measure the kernels and the decode step against what this machine can do
     Bench(bench::BenchArgs),
+    /// Make a checkpoint of any shape, in the released layout, from a seed
+    Synth(synth::SynthArgs),
 }
 
 /// How to load a model and compute with it.

@@ -1,6 +1,5 @@
 //! Opening checkpoints: folders of files, and the model that is part of the program.
 
-use std::fs::File;
 use std::io::{BufReader, ErrorKind};
 use std::path::{Path, PathBuf};
 
@@ -19,8 +18,9 @@ use crate::storage::FileStorage;
 
 /// A folder of the file system.
 #[derive(Debug)]
-struct Folder {
-    path: PathBuf,
+pub struct Folder {
+    /// The path of the folder.
+    pub path: PathBuf,
 }
 
 impl Directory for Folder {
@@ -35,17 +35,16 @@ impl Directory for Folder {
         }
     }
 
-    fn read_json<T, S>(&self, name: &str, file: &FileStorage, seed: S) -> Result<T>
+    fn read_json<T, S>(&self, name: &str, seed: S) -> Result<Option<T>>
     where
         S: for<'de> DeserializeSeed<'de, Value = T>,
     {
         let refuse = |error: serde_json::Error| Error::Checkpoint { file: name.into(), reason: error.to_string() };
-        let input = File::open(self.path.join(name)).map_err(|error| read_error(&self.path.join(name), &error))?;
-        let _ = file;
-        let mut input = serde_json::Deserializer::from_reader(BufReader::with_capacity(1 << 16, input));
+        let Some(file) = self.open(name)? else { return Ok(None) };
+        let mut input = serde_json::Deserializer::from_reader(BufReader::with_capacity(1 << 16, file.file()));
         let value = seed.deserialize(&mut input).map_err(refuse)?;
         input.end().map_err(refuse)?;
-        Ok(value)
+        Ok(Some(value))
     }
 }
 

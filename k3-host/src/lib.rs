@@ -14,4 +14,5 @@ pub mod report;
 pub mod sandbox;
 pub mod state_file;
 pub mod storage;
+pub mod synth;
 pub mod workers;

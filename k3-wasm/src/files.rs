@@ -62,17 +62,17 @@ impl Directory for Folder {
         }
     }
 
-    fn read_json<T, S>(&self, name: &str, _file: &FileStorage, seed: S) -> Result<T>
+    fn read_json<T, S>(&self, name: &str, seed: S) -> Result<Option<T>>
     where
         S: for<'de> DeserializeSeed<'de, Value = T>,
     {
-        let path = self.path.join(name);
         let refuse = |error: serde_json::Error| Error::Checkpoint { file: name.into(), reason: error.to_string() };
-        let file = File::open(&path).map_err(|error| read_error(&path.display().to_string(), 0..0, &error))?;
+        let Some(file) = self.open(name)? else { return Ok(None) };
+        let file = file.file.into_inner().unwrap_or_else(PoisonError::into_inner);
         let mut input = serde_json::Deserializer::from_reader(BufReader::with_capacity(1 << 16, file));
         let value = seed.deserialize(&mut input).map_err(refuse)?;
         input.end().map_err(refuse)?;
-        Ok(value)
+        Ok(Some(value))
     }
 }
 

@@ -1,14 +1,15 @@
 //! Opening a checkpoint: finding its shards, reading their headers, binding every tensor.
 
 use alloc::format;
-use alloc::string::{String, ToString};
+use alloc::string::String;
 use alloc::vec::Vec;
 
 use super::header::{self, Header};
 use super::index::{Binder, CheckpointIndex};
+use super::refuse;
 use super::weight_map::{NameSum, NamesIn, Shard, Shards};
 use crate::config::Config;
-use crate::host::Directory;
+use crate::host::{Directory, Storage};
 use crate::{Error, Result};
 
 const INDEX_FILE: &str = "model.safetensors.index.json";
@@ -38,12 +39,8 @@ impl<F> Checkpoint<F> {
         }
         let mut opening =
             Opening { directory, binder: Binder::new(config, layers), files: Vec::new(), text: Vec::new() };
-        match directory.open(INDEX_FILE)? {
-            Some(index) => {
-                for shard in directory.read_json(INDEX_FILE, &index, Shards)? {
-                    opening.add_indexed(&shard, layers, &index)?;
-                }
-            }
+        match directory.read_json(INDEX_FILE, Shards)? {
+            Some(shards) => shards.iter().try_for_each(|shard| opening.add_indexed(shard, layers))?,
             None => {
                 let missing = || refuse(SINGLE_FILE, format!("missing, and so is {INDEX_FILE}"));
                 opening.add(SINGLE_FILE, directory.open(SINGLE_FILE)?.ok_or_else(missing)?, |_| Ok(()))?;
@@ -63,8 +60,8 @@ struct Opening<'d, D: Directory> {
 }
 
 impl<D: Directory> Opening<'_, D> {
-    /// Adds a shard of the `index`, if it is there.
-    fn add_indexed(&mut self, shard: &Shard, layers: usize, index: &D::File) -> Result<()> {
+    /// Adds a shard that the index names, if it is there.
+    fn add_indexed(&mut self, shard: &Shard, layers: usize) -> Result<()> {
         let directory = self.directory;
         let Some(file) = directory.open(&shard.file)? else {
             return match shard.first {
@@ -80,7 +77,7 @@ impl<D: Directory> Opening<'_, D> {
             if names == shard.names {
                 return Ok(());
             }
-            let listed = directory.read_json(INDEX_FILE, index, NamesIn(&shard.file))?;
+            let listed = directory.read_json(INDEX_FILE, NamesIn(&shard.file))?.unwrap_or_default();
             Err(refuse(&shard.file, difference(&listed, header)))
         })
     }
@@ -88,7 +85,7 @@ impl<D: Directory> Opening<'_, D> {
     /// Adds a shard whose header passes `check`.
     fn add(&mut self, name: &str, file: D::File, check: impl FnOnce(&Header<'_>) -> Result<()>) -> Result<()> {
         header::read_text(&file, name, &mut self.text)?;
-        let header = Header::parse(name, &self.text, crate::host::Storage::len(&file))?;
+        let header = Header::parse(name, &self.text, file.len())?;
         check(&header)?;
         if self.binder.add_shard(name, &header.tensors)? {
             self.files.push(file);
@@ -109,8 +106,4 @@ fn difference(listed: &[String], header: &Header<'_>) -> String {
     }
     let extra = present.iter().find(|name| listed.binary_search_by(|listed| listed.as_str().cmp(name)).is_err());
     format!("tensor {}: the header has it, but {INDEX_FILE} does not list it here", extra.unwrap_or(&"(unknown)"))
-}
-
-fn refuse(file: &str, reason: String) -> Error {
-    Error::Checkpoint { file: file.to_string(), reason }
 }

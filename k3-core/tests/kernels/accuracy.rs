@@ -19,11 +19,7 @@ fn exact_dot(a: &[f32], b: &[f32]) -> f64 {
 
 #[track_caller]
 fn check(a: &[f32], b: &[f32], what: &str) {
-    let magnitude: f64 = a
-        .iter()
-        .zip(b)
-        .map(|(a, b)| (f64::from(*a) * f64::from(*b)).abs())
-        .sum();
+    let magnitude: f64 = a.iter().zip(b).map(|(a, b)| (f64::from(*a) * f64::from(*b)).abs()).sum();
     let exact = exact_dot(a, b);
     for kernels in all_kernels() {
         let error = (f64::from(kernels.dot(a, b)) - exact).abs() / magnitude;
@@ -43,28 +39,10 @@ fn adversarial(length: usize, random: &mut Random) -> Vec<(&'static str, Vec<f32
         ("ascending", ascending),
         ("descending", descending),
         ("equal", vec![0.1; length]),
-        (
-            "alternating",
-            (0..length)
-                .map(|i| signs[i % 2] * (1.0 + i as f32 * 1e-6))
-                .collect(),
-        ),
-        (
-            "cancelling halves",
-            (0..length).map(|i| signs[i * 2 / length] * 0.7).collect(),
-        ),
-        (
-            "one large first",
-            (0..length)
-                .map(|i| if i == 0 { 1e6 } else { 0.1 })
-                .collect(),
-        ),
-        (
-            "geometric",
-            (0..length)
-                .map(|i| f32::powf(0.999, (i % 60_000) as f32))
-                .collect(),
-        ),
+        ("alternating", (0..length).map(|i| signs[i % 2] * (1.0 + i as f32 * 1e-6)).collect()),
+        ("cancelling halves", (0..length).map(|i| signs[i * 2 / length] * 0.7).collect()),
+        ("one large first", (0..length).map(|i| if i == 0 { 1e6 } else { 0.1 }).collect()),
+        ("geometric", (0..length).map(|i| f32::powf(0.999, (i % 60_000) as f32)).collect()),
     ]
 }
 

@@ -46,28 +46,13 @@ fn no_kernel_allocates() {
             let before = ALLOCATIONS.get();
             let matrix = packed.matrix();
             kernels.matmul(&matrix, &x, &mut OutputTile::new(&mut y, rows));
-            matmul_parallel(
-                &kernels,
-                &Serial,
-                &matrix,
-                &x,
-                OutputTile::new(&mut y, rows),
-            );
+            matmul_parallel(&kernels, &Serial, &matrix, &x, OutputTile::new(&mut y, rows));
             kernels.column_sums(&matrix, &weights, &mut out);
             kernels.decay_and_read(&mut state, &weights, &weights, &mut out);
-            let update = StateUpdate {
-                key: &weights,
-                delta: &x[..columns],
-                query: &weights,
-            };
+            let update = StateUpdate { key: &weights, delta: &x[..columns], query: &weights };
             kernels.update_and_read(&mut state, update, &mut out);
             std::hint::black_box((kernels.dot(&x, &x), kernels.sum(&x)));
-            assert_eq!(
-                ALLOCATIONS.get(),
-                before,
-                "{} {encoding:?}",
-                kernels.backend()
-            );
+            assert_eq!(ALLOCATIONS.get(), before, "{} {encoding:?}", kernels.backend());
         }
     }
     assert!(ALLOCATIONS.get() > 0, "allocations are counted");

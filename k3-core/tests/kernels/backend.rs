@@ -8,10 +8,7 @@ fn every_available_backend_runs_and_parses_by_name() {
     assert_eq!(available.first(), Some(&Backend::Scalar));
     assert_eq!(available.last(), Some(&Backend::best()));
     for backend in available {
-        assert_eq!(
-            Kernels::new(backend).map(|kernels| kernels.backend()),
-            Some(backend)
-        );
+        assert_eq!(Kernels::new(backend).map(|kernels| kernels.backend()), Some(backend));
         assert_eq!(backend.name().parse(), Ok(backend));
     }
 }
@@ -28,8 +25,5 @@ fn an_unknown_name_lists_what_there_is() {
 #[cfg(target_arch = "x86_64")]
 #[test]
 fn avx2_is_available_exactly_where_the_standard_library_says() {
-    assert_eq!(
-        Backend::available().contains(&Backend::Avx2),
-        is_x86_feature_detected!("avx2")
-    );
+    assert_eq!(Backend::available().contains(&Backend::Avx2), is_x86_feature_detected!("avx2"));
 }

@@ -11,22 +11,14 @@ fn expected(packed: &Packed, weights: &[f32], stride: usize) -> Vec<f32> {
     let mut out = Vec::new();
     for weights in weights.chunks(stride) {
         for column in 0..packed.columns {
-            let terms: Vec<f32> = (0..packed.rows)
-                .map(|row| weights[row] * packed.value(row, column))
-                .collect();
+            let terms: Vec<f32> = (0..packed.rows).map(|row| weights[row] * packed.value(row, column)).collect();
             out.push(reference::blocks(&terms));
         }
     }
     out
 }
 
-fn check(
-    encoding: Encoding,
-    [rows, columns]: [usize; 2],
-    [vectors, spare]: [usize; 2],
-    kind: Kind,
-    seed: u64,
-) {
+fn check(encoding: Encoding, [rows, columns]: [usize; 2], [vectors, spare]: [usize; 2], kind: Kind, seed: u64) {
     let mut random = Random(seed);
     let packed = Packed::new(encoding, [rows, columns], kind, &mut random);
     let weights = random.values(vectors * (rows + spare), kind);
@@ -34,10 +26,7 @@ fn check(
     for kernels in all_kernels() {
         let mut out = vec![9.0; vectors * columns];
         kernels.column_sums(&packed.matrix(), &weights, &mut out);
-        let what = format!(
-            "{} {encoding:?} {rows}x{columns}, {vectors} vectors, {kind:?}",
-            kernels.backend()
-        );
+        let what = format!("{} {encoding:?} {rows}x{columns}, {vectors} vectors, {kind:?}", kernels.backend());
         assert_same(&out, &expected, &what);
     }
 }
@@ -63,13 +52,7 @@ proptest! {
 #[test]
 fn every_number_of_rows_up_to_nine_blocks() {
     for rows in 1..140 {
-        check(
-            Encoding::F32,
-            [rows, 33],
-            [1, 0],
-            Kind::Moderate,
-            rows as u64,
-        );
+        check(Encoding::F32, [rows, 33], [1, 0], Kind::Moderate, rows as u64);
     }
 }
 

@@ -4,10 +4,7 @@ use k3_core::kernels::{Backend, Encoding, Kernels, Matrix};
 
 /// The kernels of every backend of this machine.
 pub fn all_kernels() -> Vec<Kernels> {
-    Backend::available()
-        .into_iter()
-        .filter_map(Kernels::new)
-        .collect()
+    Backend::available().into_iter().filter_map(Kernels::new).collect()
 }
 
 /// Equal bits, or both not a number.
@@ -16,12 +13,7 @@ pub fn assert_same(found: &[f32], expected: &[f32], what: &str) {
     assert_eq!(found.len(), expected.len(), "{what}");
     for (i, (f, e)) in found.iter().zip(expected).enumerate() {
         let same = f.to_bits() == e.to_bits() || (f.is_nan() && e.is_nan());
-        assert!(
-            same,
-            "{what}: element {i} is {f:e} ({:#x}), not {e:e} ({:#x})",
-            f.to_bits(),
-            e.to_bits()
-        );
+        assert!(same, "{what}: element {i} is {f:e} ({:#x}), not {e:e} ({:#x})", f.to_bits(), e.to_bits());
     }
 }
 
@@ -94,31 +86,17 @@ pub struct Packed {
 }
 
 impl Packed {
-    pub fn new(
-        encoding: Encoding,
-        [rows, columns]: [usize; 2],
-        kind: Kind,
-        random: &mut Random,
-    ) -> Self {
+    pub fn new(encoding: Encoding, [rows, columns]: [usize; 2], kind: Kind, random: &mut Random) -> Self {
         let skip = random.below(16);
         let mut data = vec![0xee; skip];
         let mut scales = Vec::new();
         match encoding {
             Encoding::F32 => {
-                data.extend(
-                    random
-                        .values(rows * columns, kind)
-                        .iter()
-                        .flat_map(|v| v.to_le_bytes()),
-                );
+                data.extend(random.values(rows * columns, kind).iter().flat_map(|v| v.to_le_bytes()));
             }
             Encoding::Bf16 => {
                 let values = random.values(rows * columns, kind);
-                data.extend(
-                    values
-                        .iter()
-                        .flat_map(|v| ((v.to_bits() >> 16) as u16).to_le_bytes()),
-                );
+                data.extend(values.iter().flat_map(|v| ((v.to_bits() >> 16) as u16).to_le_bytes()));
             }
             Encoding::Mxfp4 => {
                 data.extend((0..rows * columns / 2).map(|_| random.bits() as u8));
@@ -129,14 +107,7 @@ impl Packed {
                 }));
             }
         }
-        Self {
-            encoding,
-            rows,
-            columns,
-            data,
-            scales,
-            skip,
-        }
+        Self { encoding, rows, columns, data, scales, skip }
     }
 
     pub fn matrix(&self) -> Matrix<'_> {
@@ -162,19 +133,12 @@ impl Packed {
     /// The scales of a row; none unless MXFP4.
     pub fn row_scales(&self, row: usize) -> Vec<f32> {
         let groups = self.scales.len() / self.rows;
-        self.scales[row * groups..][..groups]
-            .iter()
-            .map(|s| e8m0(*s))
-            .collect()
+        self.scales[row * groups..][..groups].iter().map(|s| e8m0(*s)).collect()
     }
 
     /// The element with its scale, exactly.
     pub fn value(&self, row: usize, column: usize) -> f32 {
-        let scale = self
-            .row_scales(row)
-            .get(column / 32)
-            .copied()
-            .unwrap_or(1.0);
+        let scale = self.row_scales(row).get(column / 32).copied().unwrap_or(1.0);
         self.element(row, column) * scale
     }
 }
@@ -191,9 +155,5 @@ pub fn e2m1(code: u8) -> f32 {
 
 /// E8M0: a power of two with bias 127; 255 is NaN.
 pub fn e8m0(scale: u8) -> f32 {
-    if scale == 255 {
-        f32::NAN
-    } else {
-        f64::powi(2.0, i32::from(scale) - 127) as f32
-    }
+    if scale == 255 { f32::NAN } else { f64::powi(2.0, i32::from(scale) - 127) as f32 }
 }

@@ -9,11 +9,7 @@ const STRIDE: usize = 997;
 fn ulps_apart(a: f32, b: f32) -> u32 {
     let ordered = |value: f32| {
         let bits = value.to_bits() as i32;
-        if bits < 0 {
-            i32::MIN.wrapping_sub(bits)
-        } else {
-            bits
-        }
+        if bits < 0 { i32::MIN.wrapping_sub(bits) } else { bits }
     };
     ordered(a).abs_diff(ordered(b))
 }
@@ -33,10 +29,7 @@ fn check(name: &str, found: fn(f32) -> f32, exact: fn(f64) -> f64) {
         count += 1;
         off += u32::from(apart == 1);
     }
-    assert!(
-        off * 100_000 <= count,
-        "{name}: {off} of {count} are not the nearest value"
-    );
+    assert!(off * 100_000 <= count, "{name}: {off} of {count} are not the nearest value");
 }
 
 #[test]
@@ -69,11 +62,7 @@ fn sigmoid() {
 #[test]
 fn silu() {
     let limit_aside = |x: f64| {
-        if x == f64::NEG_INFINITY {
-            -0.0
-        } else {
-            x / (1.0 + (-x).exp())
-        }
+        if x == f64::NEG_INFINITY { -0.0 } else { x / (1.0 + (-x).exp()) }
     };
     check("silu", math::silu, limit_aside);
     assert_eq!(math::silu(f32::INFINITY), f32::INFINITY);
@@ -82,9 +71,7 @@ fn silu() {
 
 #[test]
 fn softplus() {
-    check("softplus", math::softplus, |x| {
-        x.max(0.0) + (-x.abs()).exp().ln_1p()
-    });
+    check("softplus", math::softplus, |x| x.max(0.0) + (-x.abs()).exp().ln_1p());
     assert_eq!(math::softplus(f32::INFINITY), f32::INFINITY);
     assert_eq!(math::softplus(f32::NEG_INFINITY), 0.0);
 }
@@ -94,9 +81,6 @@ fn sqrt() {
     for bits in (0..=u32::MAX).step_by(STRIDE) {
         let x = f32::from_bits(bits);
         let (found, expected) = (math::sqrt(x), x.sqrt());
-        assert!(
-            found.to_bits() == expected.to_bits() || (found.is_nan() && expected.is_nan()),
-            "sqrt({x:e})"
-        );
+        assert!(found.to_bits() == expected.to_bits() || (found.is_nan() && expected.is_nan()), "sqrt({x:e})");
     }
 }

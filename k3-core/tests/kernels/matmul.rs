@@ -11,11 +11,7 @@ fn expected(packed: &Packed, x: &[f32]) -> Vec<f32> {
     let mut y = Vec::new();
     for x in x.chunks(packed.columns) {
         for row in 0..packed.rows {
-            let products: Vec<f32> = x
-                .iter()
-                .enumerate()
-                .map(|(column, x)| packed.element(row, column) * x)
-                .collect();
+            let products: Vec<f32> = x.iter().enumerate().map(|(column, x)| packed.element(row, column) * x).collect();
             y.push(reference::dot(&products, &packed.row_scales(row)));
         }
     }
@@ -35,17 +31,10 @@ fn check(encoding: Encoding, [rows, columns, tokens]: [usize; 3], kind: Kind, se
     let x = random.values(tokens * columns, kind);
     let expected = expected(&packed, &x);
     for kernels in all_kernels() {
-        let what = format!(
-            "{} {encoding:?} {rows}x{columns}, {tokens} tokens, {kind:?}",
-            kernels.backend()
-        );
+        let what = format!("{} {encoding:?} {rows}x{columns}, {tokens} tokens, {kind:?}", kernels.backend());
         assert_same(&matmul(&kernels, &packed.matrix(), &x), &expected, &what);
         for (x, expected) in x.chunks(columns).zip(expected.chunks(rows)) {
-            assert_same(
-                &matmul(&kernels, &packed.matrix(), x),
-                expected,
-                &format!("{what}, alone"),
-            );
+            assert_same(&matmul(&kernels, &packed.matrix(), x), expected, &format!("{what}, alone"));
         }
     }
 }
@@ -70,26 +59,11 @@ proptest! {
 #[test]
 fn every_number_of_columns_up_to_three_blocks() {
     for columns in 1..1600 {
-        check(
-            Encoding::F32,
-            [1, columns, 1],
-            Kind::Moderate,
-            columns as u64,
-        );
-        check(
-            Encoding::Bf16,
-            [4, columns, 1],
-            Kind::Moderate,
-            columns as u64,
-        );
+        check(Encoding::F32, [1, columns, 1], Kind::Moderate, columns as u64);
+        check(Encoding::Bf16, [4, columns, 1], Kind::Moderate, columns as u64);
     }
     for columns in (32..1600).step_by(32) {
-        check(
-            Encoding::Mxfp4,
-            [4, columns, 1],
-            Kind::Moderate,
-            columns as u64,
-        );
+        check(Encoding::Mxfp4, [4, columns, 1], Kind::Moderate, columns as u64);
     }
 }
 
@@ -106,18 +80,11 @@ fn the_widths_of_the_model() {
 fn a_dot_product_is_a_product_with_one_row() {
     let mut random = Random(1);
     for length in (0..600).chain([7168, 1_000_003]) {
-        let (a, b) = (
-            random.values(length, Kind::Varied),
-            random.values(length, Kind::Varied),
-        );
+        let (a, b) = (random.values(length, Kind::Varied), random.values(length, Kind::Varied));
         let products: Vec<f32> = a.iter().zip(&b).map(|(a, b)| a * b).collect();
         for kernels in all_kernels() {
             let what = format!("{} {length}", kernels.backend());
-            assert_same(
-                &[kernels.dot(&a, &b)],
-                &[reference::dot(&products, &[])],
-                &what,
-            );
+            assert_same(&[kernels.dot(&a, &b)], &[reference::dot(&products, &[])], &what);
         }
     }
 }
@@ -130,11 +97,7 @@ fn a_sum_takes_the_values_as_products() {
             let values = random.values(length, kind);
             for kernels in all_kernels() {
                 let what = format!("{} {length} {kind:?}", kernels.backend());
-                assert_same(
-                    &[kernels.sum(&values)],
-                    &[reference::dot(&values, &[])],
-                    &what,
-                );
+                assert_same(&[kernels.sum(&values)], &[reference::dot(&values, &[])], &what);
             }
         }
     }
@@ -155,26 +118,14 @@ fn a_strided_view_skips_what_lies_between_its_rows() {
     let mut random = Random(3);
     let (rows, columns, stride) = (7, 75, 100);
     let padded = random.values((rows - 1) * stride + columns, Kind::Moderate);
-    let dense: Vec<f32> = padded
-        .chunks(stride)
-        .flat_map(|row| &row[..columns])
-        .copied()
-        .collect();
+    let dense: Vec<f32> = padded.chunks(stride).flat_map(|row| &row[..columns]).copied().collect();
     let x = random.values(3 * columns, Kind::Moderate);
     for kernels in all_kernels() {
         let strided = Matrix::from_f32_strided(&padded, rows, columns, stride);
         let expected = matmul(&kernels, &Matrix::from_f32(&dense, rows, columns), &x);
         assert_same(&matmul(&kernels, &strided, &x), &expected, "whole");
-        let part: Vec<f32> = expected
-            .chunks(rows)
-            .flat_map(|y| &y[2..])
-            .copied()
-            .collect();
-        assert_same(
-            &matmul(&kernels, &strided.slice_rows(2..rows), &x),
-            &part,
-            "rows 2..7",
-        );
+        let part: Vec<f32> = expected.chunks(rows).flat_map(|y| &y[2..]).copied().collect();
+        assert_same(&matmul(&kernels, &strided.slice_rows(2..rows), &x), &part, "rows 2..7");
         assert_eq!(strided.slice_rows(rows..rows).rows(), 0);
     }
 }
@@ -188,11 +139,7 @@ fn a_tile_leaves_the_rest_of_the_output_alone() {
         let mut y = vec![9.0; 3 * 11];
         let mut whole = OutputTile::new(&mut y, 11);
         // Rows 4..9 of the output, by way of a tile of a tile.
-        kernels.matmul(
-            &packed.matrix(),
-            &x,
-            &mut whole.rows_mut(1..10).rows_mut(3..8),
-        );
+        kernels.matmul(&packed.matrix(), &x, &mut whole.rows_mut(1..10).rows_mut(3..8));
         for (y, expected) in y.chunks(11).zip(expected(&packed, &x).chunks(5)) {
             assert_same(&y[4..9], expected, "the tile");
             assert_eq!((&y[..4], &y[9..]), (&[9.0; 4][..], &[9.0; 2][..]));
@@ -204,16 +151,8 @@ fn a_tile_leaves_the_rest_of_the_output_alone() {
 fn no_columns_give_zeros_and_no_rows_give_nothing() {
     for kernels in all_kernels() {
         let mut y = [9.0; 6];
-        kernels.matmul(
-            &Matrix::bf16(&[], 3, 0),
-            &[],
-            &mut OutputTile::new(&mut y, 3),
-        );
+        kernels.matmul(&Matrix::bf16(&[], 3, 0), &[], &mut OutputTile::new(&mut y, 3));
         assert_eq!(y, [0.0; 6]);
-        kernels.matmul(
-            &Matrix::bf16(&[], 0, 8),
-            &[],
-            &mut OutputTile::new(&mut [], 0),
-        );
+        kernels.matmul(&Matrix::bf16(&[], 0, 8), &[], &mut OutputTile::new(&mut [], 0));
     }
 }

@@ -24,13 +24,7 @@ impl Workers for Threads {
 
 fn product(kernels: &Kernels, workers: &dyn Workers, matrix: &Matrix<'_>, x: &[f32]) -> Vec<f32> {
     let mut y = vec![9.0; x.len() / matrix.columns() * matrix.rows()];
-    matmul_parallel(
-        kernels,
-        workers,
-        matrix,
-        x,
-        OutputTile::new(&mut y, matrix.rows()),
-    );
+    matmul_parallel(kernels, workers, matrix, x, OutputTile::new(&mut y, matrix.rows()));
     y
 }
 
@@ -45,18 +39,10 @@ fn threads_change_no_bit() {
             for kernels in all_kernels() {
                 let mut whole = vec![0.0; tokens * rows];
                 kernels.matmul(&packed.matrix(), &x, &mut OutputTile::new(&mut whole, rows));
-                assert_same(
-                    &product(&kernels, &Serial, &packed.matrix(), &x),
-                    &whole,
-                    "serial",
-                );
+                assert_same(&product(&kernels, &Serial, &packed.matrix(), &x), &whole, "serial");
                 for threads in [1, 2, 3, 8] {
                     let found = product(&kernels, &Threads(threads), &packed.matrix(), &x);
-                    assert_same(
-                        &found,
-                        &whole,
-                        &format!("{encoding:?} {rows} rows, {threads} threads"),
-                    );
+                    assert_same(&found, &whole, &format!("{encoding:?} {rows} rows, {threads} threads"));
                 }
             }
         }
@@ -75,11 +61,7 @@ fn every_split_in_two_is_the_whole() {
             let mut parts = vec![0.0; 33];
             let mut y = OutputTile::new(&mut parts, 11);
             for rows in [0..border, border..11] {
-                kernels.matmul(
-                    &packed.matrix().slice_rows(rows.clone()),
-                    &x,
-                    &mut y.rows_mut(rows),
-                );
+                kernels.matmul(&packed.matrix().slice_rows(rows.clone()), &x, &mut y.rows_mut(rows));
             }
             assert_same(&parts, &whole, &format!("split at {border}"));
         }

@@ -10,11 +10,8 @@ use crate::reference;
 fn read(state: &[f32], weights: &[f32], values: usize) -> Vec<f32> {
     (0..values)
         .map(|v| {
-            let terms: Vec<f32> = weights
-                .iter()
-                .enumerate()
-                .map(|(k, weight)| state[k * values + v] * weight)
-                .collect();
+            let terms: Vec<f32> =
+                weights.iter().enumerate().map(|(k, weight)| state[k * values + v] * weight).collect();
             reference::blocks(&terms)
         })
         .collect()
@@ -36,23 +33,11 @@ fn check(keys: usize, values: usize, kind: Kind, seed: u64) {
         let (mut state, mut out) = (start.clone(), vec![9.0; values]);
         kernels.decay_and_read(&mut state, &decay, &key, &mut out);
         assert_same(&state, &decayed, &format!("{what}, decayed state"));
-        assert_same(
-            &out,
-            &read(&decayed, &key, values),
-            &format!("{what}, read by key"),
-        );
-        let update = StateUpdate {
-            key: &key,
-            delta: &delta,
-            query: &query,
-        };
+        assert_same(&out, &read(&decayed, &key, values), &format!("{what}, read by key"));
+        let update = StateUpdate { key: &key, delta: &delta, query: &query };
         kernels.update_and_read(&mut state, update, &mut out);
         assert_same(&state, &updated, &format!("{what}, updated state"));
-        assert_same(
-            &out,
-            &read(&updated, &query, values),
-            &format!("{what}, read by query"),
-        );
+        assert_same(&out, &read(&updated, &query, values), &format!("{what}, read by query"));
     }
 }
 

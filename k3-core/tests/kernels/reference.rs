@@ -7,8 +7,7 @@ pub fn dot(products: &[f32], scales: &[f32]) -> f32 {
         .map(|l| {
             let groups: Vec<f32> = (0..products.len().div_ceil(32))
                 .map(|g| {
-                    let t = (p(32 * g + l) + p(32 * g + 16 + l))
-                        + (p(32 * g + 8 + l) + p(32 * g + 24 + l));
+                    let t = (p(32 * g + l) + p(32 * g + 16 + l)) + (p(32 * g + 8 + l) + p(32 * g + 24 + l));
                     scales.get(g).map_or(t, |scale| t * scale)
                 })
                 .collect();
@@ -21,10 +20,7 @@ pub fn dot(products: &[f32], scales: &[f32]) -> f32 {
 
 /// Blocks of 16, each summed from zero in turn, merged in the tree. A column sum is this over its rows.
 pub fn blocks(terms: &[f32]) -> f32 {
-    let sums: Vec<f32> = terms
-        .chunks(16)
-        .map(|block| block.iter().fold(0.0, |sum, term| sum + term))
-        .collect();
+    let sums: Vec<f32> = terms.chunks(16).map(|block| block.iter().fold(0.0, |sum, term| sum + term)).collect();
     tree(&sums)
 }
 

@@ -4,5 +4,6 @@ pub mod bench;
 pub mod demo;
 pub mod functions;
 pub mod run;
+pub mod synth;
 #[cfg(feature = "sandbox")]
 pub mod wasm;

@@ -1,1 +1,0 @@
-//! Drawing the next token from logits.

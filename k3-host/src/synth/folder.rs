@@ -1,0 +1,124 @@
+//! A folder in which a checkpoint appears whole or not at all.
+//!
+//! Everything is written into a folder of its own inside the target, and moved up when all of it is on the disk. The
+//! config is moved last, since nothing opens a checkpoint without it. Until the first file moves, the old contents stand.
+
+use std::fs::{self, DirEntry, File};
+use std::io;
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+
+use crate::failure::{Failure, Outcome};
+
+/// The configuration.
+pub(super) const CONFIG: &str = "config.json";
+/// Which file holds which tensor.
+pub(super) const INDEX: &str = "model.safetensors.index.json";
+/// Where files are until all are complete.
+const UNFINISHED: &str = ".unfinished";
+
+/// What to do with a folder that has something in it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Existing {
+    /// Leave it alone and fail.
+    Refuse,
+    /// Replace the checkpoint in it, and leave other files.
+    Replace,
+}
+
+/// A checkpoint in the making. Dropped before [`Staging::publish`], it leaves what was there.
+pub(super) struct Staging {
+    target: PathBuf,
+    unfinished: PathBuf,
+}
+
+impl Staging {
+    /// Prepares `target`, which is created if it does not exist, to take `bytes` more.
+    pub(super) fn new(target: &Path, existing: Existing, bytes: u64) -> Outcome<Self> {
+        let context = || format!("cannot write into {}", target.display());
+        fs::create_dir_all(target).with_context(context).map_err(Failure::not_written)?;
+        let entries = entries(target).with_context(context).map_err(Failure::not_written)?;
+        // What an interrupted run left is nobody's.
+        let is_taken = entries.iter().any(|entry| entry.file_name() != UNFINISHED);
+        if is_taken && existing == Existing::Refuse {
+            return Err(Failure::refused(format!("{} is not empty; --force replaces a checkpoint", target.display())));
+        }
+        let unfinished = target.join(UNFINISHED);
+        if unfinished.exists() {
+            fs::remove_dir_all(&unfinished).with_context(context).map_err(Failure::not_written)?;
+        }
+        check_space(target, bytes)?;
+        fs::create_dir(&unfinished).with_context(context).map_err(Failure::not_written)?;
+        Ok(Self { target: target.to_path_buf(), unfinished })
+    }
+
+    /// Writes one file and waits until it is on the disk.
+    pub(super) fn write(&self, name: &str, write: impl FnOnce(&mut File) -> io::Result<()>) -> Outcome {
+        let finish = || {
+            let mut file = File::create_new(self.unfinished.join(name))?;
+            write(&mut file)?;
+            file.sync_all()
+        };
+        let context = || format!("cannot write {}", self.target.join(name).display());
+        finish().with_context(context).map_err(Failure::not_written)
+    }
+
+    /// Moves everything to its place. What was a checkpoint there is taken away first, its config before all.
+    pub(super) fn publish(self) -> Outcome {
+        let context = || format!("cannot move the finished files into {}", self.target.display());
+        self.replace().with_context(context).map_err(Failure::not_written)
+    }
+
+    fn replace(&self) -> io::Result<()> {
+        for name in [CONFIG, INDEX] {
+            remove_if_there(&self.target.join(name))?;
+        }
+        for old in entries(&self.target)?.iter().filter(|entry| is_shard(entry)) {
+            fs::remove_file(old.path())?;
+        }
+        for new in entries(&self.unfinished)?.iter().filter(|entry| is_shard(entry)) {
+            fs::rename(new.path(), self.target.join(new.file_name()))?;
+        }
+        for name in [INDEX, CONFIG] {
+            fs::rename(self.unfinished.join(name), self.target.join(name))?;
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Staging {
+    fn drop(&mut self) {
+        // Nothing more can be done about a folder that cannot be removed; a later run will try again.
+        let _ = fs::remove_dir_all(&self.unfinished);
+    }
+}
+
+fn entries(folder: &Path) -> io::Result<Vec<DirEntry>> {
+    fs::read_dir(folder)?.collect()
+}
+
+fn is_shard(entry: &DirEntry) -> bool {
+    let name = entry.file_name();
+    let name = name.to_string_lossy();
+    name.starts_with("model-") && name.ends_with(".safetensors")
+}
+
+fn remove_if_there(path: &Path) -> io::Result<()> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
+}
+
+fn check_space(folder: &Path, wanted: u64) -> Outcome {
+    let context = || format!("cannot tell how much space is free in {}", folder.display());
+    let free = fs4::available_space(folder).with_context(context).map_err(Failure::not_written)?;
+    if wanted > free {
+        return Err(Failure::refused(format!(
+            "{}: {wanted} bytes are to be written, but only {free} are free",
+            folder.display()
+        )));
+    }
+    Ok(())
+}

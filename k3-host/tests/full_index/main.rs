@@ -1,0 +1,57 @@
+//! Indexing all 96 headers of a checkpoint of the released size: 497,220 tensors whose data are holes.
+
+mod replica;
+
+use std::fs;
+use std::time::Instant;
+
+use k3_core::checkpoint::Checkpoint;
+use k3_core::checkpoint::names::{ExpertId, ExpertMatrix, LayerTensor, TensorId};
+
+use k3_host::checkpoint::Folder;
+
+/// The limit on what indexing may take, everything in the process included.
+const MOST_RESIDENT_BYTES: u64 = 64 << 20;
+
+#[test]
+fn the_full_checkpoint_is_indexed_in_little_memory() {
+    let place = tempfile::tempdir().unwrap();
+    let config = replica::config();
+    let written = replica::write(place.path(), &config);
+    // The published index says so: `metadata.total_size`, and the number of its entries.
+    assert_eq!(written.tensors, 497_220);
+    assert_eq!(written.bytes, 1_560_860_324_864);
+
+    forget_peak();
+    let start = Instant::now();
+    let checkpoint = Checkpoint::open(&Folder { path: place.path().into() }, &config, 93).unwrap();
+    let seconds = start.elapsed().as_secs_f64();
+    println!("index and 96 headers: {seconds:.3} s, peak {:?} MB", peak().map(|bytes| bytes >> 20));
+    assert!(peak().is_none_or(|bytes| bytes < MOST_RESIDENT_BYTES), "{:?}", peak());
+
+    // The two shards of the vision tower are needed by nothing.
+    assert_eq!(checkpoint.index.shards().len(), 94);
+    let last = ExpertId { layer: 92, expert: 895, matrix: ExpertMatrix::Up };
+    let last = checkpoint.index.expert(last).unwrap();
+    assert_eq!((last.rows, last.columns, last.data.bytes), (3072, 3584, 3072 * 1792));
+    assert!(last.data.offset > 1 << 33);
+    let scales = last.scales.unwrap();
+    assert_eq!(scales.offset, last.data.offset + last.data.bytes);
+    // Nothing follows the last expert of a shard.
+    let shard = fs::metadata(place.path().join("model-00093-of-000096.safetensors")).unwrap().len();
+    assert_eq!(scales.offset + scales.bytes, shard);
+    let gate = checkpoint.index.tensor(TensorId::Layer(91, LayerTensor::OutputGate)).unwrap();
+    assert_eq!((gate.rows, gate.columns), (12288, 7168));
+}
+
+/// Starts the measurement of peak memory afresh, where the system can.
+fn forget_peak() {
+    let _ = fs::write("/proc/self/clear_refs", "5");
+}
+
+/// The peak of resident memory in bytes; `None` where the system does not tell.
+fn peak() -> Option<u64> {
+    let status = fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+    line.trim().strip_suffix(" kB")?.parse::<u64>().ok().map(|kilobytes| kilobytes << 10)
+}
