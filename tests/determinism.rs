@@ -21,7 +21,8 @@ fn determinism(program: &Path) -> Output {
 fn liar(folder: &Path, word: &str, filter: &str) -> Output {
     let program = folder.join("liar");
     let k3 = env!("CARGO_BIN_EXE_k3-host");
-    let text = format!("#!/bin/sh\ncase \"$*\" in\n*'{word}'*) '{k3}' \"$@\" | {filter} ;;\n*) exec '{k3}' \"$@\" ;;\nesac\n");
+    let text =
+        format!("#!/bin/sh\ncase \"$*\" in\n*'{word}'*) '{k3}' \"$@\" | {filter} ;;\n*) exec '{k3}' \"$@\" ;;\nesac\n");
     fs::write(&program, text).unwrap();
     fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
     determinism(&program)

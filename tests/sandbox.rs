@@ -84,7 +84,11 @@ fn the_answer_is_that_of_the_native_program() {
 fn a_path_outside_the_folders_does_not_exist() {
     let (a, b) = (oracle("a"), oracle("b"));
     for path in [b.as_str(), &format!("{a}/../b"), "/etc"] {
-        fails(&wasm(&["--dir", &a], &["run", path, "--ids", "1"]), 1, &["config.json", "only folders that it was given"]);
+        fails(
+            &wasm(&["--dir", &a], &["run", path, "--ids", "1"]),
+            1,
+            &["config.json", "only folders that it was given"],
+        );
     }
     fails(&wasm(&[], &["run", &a, "--ids", "1"]), 1, &["config.json"]);
 }
@@ -132,7 +136,8 @@ fn nothing_can_be_written() {
 #[test]
 fn the_end_of_memory_is_an_error_and_not_a_trap() {
     let folder = oracle("a");
-    let run = |bytes: &str| wasm(&["--dir", &folder, "--max-memory", bytes], &["run", &folder, "--ids", "1", "--gen", "1"]);
+    let run =
+        |bytes: &str| wasm(&["--dir", &folder, "--max-memory", bytes], &["run", &folder, "--ids", "1", "--gen", "1"]);
     expect_exit(&run("100000000"), 0);
     fails(&run("1500000"), 1, &["error: no memory for", "exit code 1"]);
     fails(&run("1000"), 1, &["memory"]);

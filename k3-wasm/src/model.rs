@@ -77,7 +77,8 @@ impl Engine {
 fn read_config(folder: &Path, path: Option<&Path>) -> Outcome<Config> {
     let path = path.map_or_else(|| folder.join("config.json"), Path::to_path_buf);
     let bytes = std::fs::read(&path).map_err(|error| {
-        let message = format!("cannot read {}: {error} (the module sees only folders that it was given)", path.display());
+        let message =
+            format!("cannot read {}: {error} (the module sees only folders that it was given)", path.display());
         Failure::new(Exit::Failed, message)
     })?;
     Config::from_json(&bytes).map_err(|error| Failure::new(Exit::Refused, format!("{}: {error}", path.display())))
@@ -85,8 +86,9 @@ fn read_config(folder: &Path, path: Option<&Path>) -> Outcome<Config> {
 
 fn kernels(name: Option<&str>) -> Outcome<Kernels> {
     let backend = match name {
-        Some(name) => Backend::from_str(name)
-            .map_err(|error| Failure::new(Exit::Refused, format!("--backend: {error}")))?,
+        Some(name) => {
+            Backend::from_str(name).map_err(|error| Failure::new(Exit::Refused, format!("--backend: {error}")))?
+        }
         None => Backend::best(),
     };
     Kernels::new(backend)

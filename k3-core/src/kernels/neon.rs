@@ -25,10 +25,7 @@ fn load_register(bytes: &[u8; 16]) -> uint8x16_t {
 #[target_feature(enable = "neon")]
 fn widen(words: uint16x8_t) -> [float32x4_t; 2] {
     let zero = vdupq_n_u16(0);
-    [
-        vreinterpretq_f32_u16(vzip1q_u16(zero, words)),
-        vreinterpretq_f32_u16(vzip2q_u16(zero, words)),
-    ]
+    [vreinterpretq_f32_u16(vzip1q_u16(zero, words)), vreinterpretq_f32_u16(vzip2q_u16(zero, words))]
 }
 
 /// The values of sixteen codes, one in each byte.
@@ -37,10 +34,7 @@ fn widen(words: uint16x8_t) -> [float32x4_t; 2] {
 fn look_up(codes: uint8x16_t) -> [[float32x4_t; 2]; 2] {
     let low = vqtbl1q_u8(load_register(&E2M1_UPPER_BYTES[0]), codes);
     let high = vqtbl1q_u8(load_register(&E2M1_UPPER_BYTES[1]), codes);
-    [
-        widen(vreinterpretq_u16_u8(vzip1q_u8(low, high))),
-        widen(vreinterpretq_u16_u8(vzip2q_u8(low, high))),
-    ]
+    [widen(vreinterpretq_u16_u8(vzip1q_u8(low, high))), widen(vreinterpretq_u16_u8(vzip2q_u8(low, high)))]
 }
 
 #[inline]
@@ -91,10 +85,7 @@ impl Lanes for Neon {
     fn load_bytes(self, bytes: &[u8; 4 * LANES]) -> Self::Vector {
         // SAFETY: the whole program is compiled for NEON; 32 bytes are readable, and loads of bytes take any alignment.
         unsafe {
-            [
-                vreinterpretq_f32_u8(vld1q_u8(bytes.as_ptr())),
-                vreinterpretq_f32_u8(vld1q_u8(bytes.as_ptr().add(16))),
-            ]
+            [vreinterpretq_f32_u8(vld1q_u8(bytes.as_ptr())), vreinterpretq_f32_u8(vld1q_u8(bytes.as_ptr().add(16)))]
         }
     }
 

@@ -23,10 +23,7 @@ fn load_register(bytes: &[u8; 16]) -> v128 {
 #[inline(always)]
 fn widen(words: v128) -> [v128; 2] {
     let zero = u16x8_splat(0);
-    [
-        u16x8_shuffle::<0, 8, 1, 9, 2, 10, 3, 11>(zero, words),
-        u16x8_shuffle::<4, 12, 5, 13, 6, 14, 7, 15>(zero, words),
-    ]
+    [u16x8_shuffle::<0, 8, 1, 9, 2, 10, 3, 11>(zero, words), u16x8_shuffle::<4, 12, 5, 13, 6, 14, 7, 15>(zero, words)]
 }
 
 /// The lower halves of two registers, byte by byte in turn.

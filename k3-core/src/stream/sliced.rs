@@ -46,7 +46,8 @@ impl<F: Storage> Sliced<F> {
     /// Hands out the given rows in slices that begin at multiples of `granule` rows.
     fn rows(&self, rows: Rows, granule: usize, visit: &mut RowVisitor<'_>) -> Result<()> {
         let Rows { location, range } = rows;
-        let row_bytes = row_bytes(location, location.data) + location.scales.map_or(0, |span| row_bytes(location, span));
+        let row_bytes =
+            row_bytes(location, location.data) + location.scales.map_or(0, |span| row_bytes(location, span));
         let granules = self.slice_bytes as u64 / (row_bytes * granule as u64);
         let step = usize::try_from(granules).unwrap_or(usize::MAX).max(1).saturating_mul(granule);
         self.with_buffer(|buffer| {

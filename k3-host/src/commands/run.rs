@@ -60,7 +60,13 @@ pub fn run(args: &RunArgs) -> Outcome {
     check_ids(args, engine.model().config().vocabulary)?;
     let mut dump = args.dump_logits.as_deref().map(LogitDump::create).transpose().map_err(Failure::not_written)?;
     let print_report = args.out.as_ref().is_some_and(|path| path.as_os_str() == "-");
-    let out = args.out.as_deref().filter(|_| !print_report).map(Replacement::create).transpose().map_err(Failure::not_written)?;
+    let out = args
+        .out
+        .as_deref()
+        .filter(|_| !print_report)
+        .map(Replacement::create)
+        .transpose()
+        .map_err(Failure::not_written)?;
 
     let steps = engine.enter(|| generate(&engine, args, dump.as_mut()))?;
 
