@@ -15,4 +15,5 @@ pub mod sandbox;
 pub mod state_file;
 pub mod storage;
 pub mod synth;
+pub mod tokenizer;
 pub mod workers;

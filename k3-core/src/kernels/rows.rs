@@ -7,8 +7,14 @@ use super::order::{GROUP_COLUMNS, GROUP_VECTORS, Group, LANES};
 
 /// A row of weights of one encoding.
 pub(super) trait WeightRow<'a>: Copy {
+    /// The bytes of the elements of a whole group.
+    const GROUP_BYTES: usize;
+
     /// Row `row` of a matrix of this encoding.
     fn new(matrix: &Matrix<'a>, row: usize) -> Self;
+
+    /// Where the elements begin; null if they are not in memory.
+    fn start(self) -> *const u8;
 
     /// The elements of a whole group, before its scale.
     fn group<L: Lanes>(self, lanes: L, group: usize) -> [L::Vector; GROUP_VECTORS];
@@ -31,11 +37,18 @@ pub(super) struct F32Row<'a> {
 }
 
 impl<'a> WeightRow<'a> for F32Row<'a> {
+    const GROUP_BYTES: usize = 4 * GROUP_COLUMNS;
+
     #[inline(always)]
     fn new(matrix: &Matrix<'a>, row: usize) -> Self {
         let data = matrix.row_data(row);
-        let whole = data.len() / size_of::<Group>() * size_of::<Group>();
+        let whole = data.len() / Self::GROUP_BYTES * Self::GROUP_BYTES;
         Self { groups: data[..whole].as_chunks().0.as_chunks().0, tail: &data[whole..] }
+    }
+
+    #[inline(always)]
+    fn start(self) -> *const u8 {
+        self.groups.as_ptr().cast()
     }
 
     #[inline(always)]
@@ -62,11 +75,18 @@ pub(super) struct Bf16Row<'a> {
 }
 
 impl<'a> WeightRow<'a> for Bf16Row<'a> {
+    const GROUP_BYTES: usize = 2 * GROUP_COLUMNS;
+
     #[inline(always)]
     fn new(matrix: &Matrix<'a>, row: usize) -> Self {
         let data = matrix.row_data(row);
-        let whole = data.len() / (2 * GROUP_COLUMNS) * (2 * GROUP_COLUMNS);
+        let whole = data.len() / Self::GROUP_BYTES * Self::GROUP_BYTES;
         Self { groups: data[..whole].as_chunks().0.as_chunks().0, tail: &data[whole..] }
+    }
+
+    #[inline(always)]
+    fn start(self) -> *const u8 {
+        self.groups.as_ptr().cast()
     }
 
     #[inline(always)]
@@ -93,9 +113,16 @@ pub(super) struct Mxfp4Row<'a> {
 }
 
 impl<'a> WeightRow<'a> for Mxfp4Row<'a> {
+    const GROUP_BYTES: usize = GROUP_COLUMNS / 2;
+
     #[inline(always)]
     fn new(matrix: &Matrix<'a>, row: usize) -> Self {
         Self { groups: matrix.row_data(row).as_chunks().0, scales: matrix.row_scales(row) }
+    }
+
+    #[inline(always)]
+    fn start(self) -> *const u8 {
+        self.groups.as_ptr().cast()
     }
 
     #[inline(always)]
@@ -119,8 +146,15 @@ impl<'a> WeightRow<'a> for Mxfp4Row<'a> {
 pub(super) struct Ones;
 
 impl<'a> WeightRow<'a> for Ones {
+    const GROUP_BYTES: usize = 0;
+
     fn new(_matrix: &Matrix<'a>, _row: usize) -> Self {
         Self
+    }
+
+    #[inline(always)]
+    fn start(self) -> *const u8 {
+        core::ptr::null()
     }
 
     #[inline(always)]

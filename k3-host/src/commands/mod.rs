@@ -5,5 +5,6 @@ pub mod demo;
 pub mod functions;
 pub mod run;
 pub mod synth;
+pub mod tokenize;
 #[cfg(feature = "sandbox")]
 pub mod wasm;

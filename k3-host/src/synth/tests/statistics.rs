@@ -59,7 +59,7 @@ fn high_bytes_are_as_compressible_as_released() {
         shares.sort_by(|left, right| right.total_cmp(left));
         let covered: f64 = shares[..15].iter().sum();
         assert!((0.999..1.0).contains(&covered), "{id:?}: 15 values cover {covered}");
-        assert!((2.4..2.9).contains(&entropy), "{id:?}: {entropy} bits");
+        assert!((2.6..2.8).contains(&entropy), "{id:?}: {entropy} bits");
     }
 }
 
@@ -90,10 +90,11 @@ fn experts_are_distributed_as_released() {
 fn codes_and_scales_come_from_the_same_numbers() {
     let id = ExpertId { layer: 2, expert: 3, matrix: ExpertMatrix::Down };
     let rows = 16;
-    let packed = tensor(&slice(), &format!("{id}_packed"));
+    let mut packed = tensor(&slice(), &format!("{id}_packed"));
     let codes = bytes(&packed, rows);
     let scales = bytes(&tensor(&slice(), &format!("{id}_scale")), rows);
-    let numbers = bytes(&Tensor { storing: Storing::F32, ..packed }, rows);
+    packed.storing = Storing::F32;
+    let numbers = bytes(&packed, rows);
     let numbers = numbers.chunks_exact(4).map(|bytes| f32::from_le_bytes(bytes.try_into().unwrap()));
 
     let values = [0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0_f32];
