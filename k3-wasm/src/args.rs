@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use clap::{Parser, Subcommand};
 
+use crate::tokenize::TokenizeArgs;
+
 /// Runs Kimi K3 inside WebAssembly, with the same answers as everywhere else.
 #[derive(Debug, Parser)]
 #[command(name = "k3.wasm", version, max_term_width = 100)]
@@ -18,6 +20,8 @@ pub struct Cli {
 pub enum Command {
     /// Feed token ids to a model and print the ids that it answers
     Run(RunArgs),
+    /// Text to ids, and back
+    Tokenize(TokenizeArgs),
     /// Print a fingerprint of each elementary function, to compare machines
     Functions,
 }

@@ -6,6 +6,7 @@ mod files;
 mod memory;
 mod model;
 mod run;
+mod tokenize;
 
 use std::process::ExitCode;
 
@@ -17,6 +18,7 @@ fn main() -> ExitCode {
     failure::end_on_panic();
     let outcome = match Cli::parse().command {
         Command::Run(args) => run::run(&args),
+        Command::Tokenize(args) => tokenize::run(&args),
         Command::Functions => {
             for (name, fingerprint) in k3_core::kernels::fingerprint::elementary_functions() {
                 println!("{name} {fingerprint:016x}");
