@@ -17,6 +17,7 @@ pub mod host;
 pub mod kernels;
 pub mod model;
 pub mod ops;
+pub mod report;
 pub mod sample;
 pub mod stream;
 pub mod tokenizer;

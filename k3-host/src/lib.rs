@@ -12,7 +12,8 @@ pub mod memory;
 pub mod oracle;
 pub mod replace;
 pub mod report;
-pub mod sequence;
+#[cfg(feature = "sandbox")]
+pub mod sandbox;
 pub mod state_file;
 pub mod storage;
 pub mod synth;

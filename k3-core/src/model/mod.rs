@@ -2,6 +2,7 @@
 
 mod chunks;
 pub mod compute;
+pub mod generate;
 mod kda;
 mod layer;
 mod mla;
@@ -10,6 +11,7 @@ mod moe;
 mod positions;
 mod residual;
 pub mod scratch;
+pub mod sequence;
 pub mod source;
 pub mod state;
 pub mod state_file;

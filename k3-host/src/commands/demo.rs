@@ -73,7 +73,7 @@ fn teacher_forcing(engine: &Engine, oracle: &Oracle) -> Outcome<Verdict> {
     let mut sequence = engine.sequence(ids.len(), WantedLogits::All)?;
     let vocabulary = engine.model().config().vocabulary;
     let (mut worst, mut wrong) = (0.0_f64, None);
-    sequence.extend_observed(ids, &mut |positions, logits| {
+    sequence.extend_observed::<Failure>(ids, &mut |positions, logits| {
         for (position, logits) in positions.zip(logits.chunks_exact(vocabulary)) {
             worst = worst.max(oracle.worst_difference(position, logits));
             if arg_max(logits) as u32 != oracle.argmax_per_position[position] {

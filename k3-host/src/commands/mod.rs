@@ -2,6 +2,9 @@
 
 pub mod bench;
 pub mod demo;
+pub mod functions;
 pub mod run;
 pub mod synth;
 pub mod tokenize;
+#[cfg(feature = "sandbox")]
+pub mod wasm;

@@ -3,16 +3,17 @@
 use std::path::PathBuf;
 use std::time::Instant;
 
+use k3_core::model::generate::{Feeding, Request};
 use k3_core::model::scratch::WantedLogits;
+use k3_core::model::sequence::{Reuse, Sequence};
 use k3_core::model::state_file::Saved;
-use k3_core::ops::arg_max;
+use k3_core::report::{RunReport, Step};
 
 use crate::args::EngineArgs;
 use crate::engine::Engine;
 use crate::failure::{Failure, Outcome};
 use crate::replace::Replacement;
-use crate::report::{LogitDump, RunReport, Step, logits_hash};
-use crate::sequence::{Reuse, Sequence};
+use crate::report::{self, LogitDump};
 use crate::state_file;
 
 /// Arguments of `run`.
@@ -42,7 +43,7 @@ pub struct RunArgs {
     /// Save the state after the last id that was fed
     #[arg(long, value_name = "FILE")]
     pub save_state: Option<PathBuf>,
-    /// Write the results as JSON
+    /// Write the results as JSON; `-` prints them instead of the ids
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,
     /// How to load and compute
@@ -58,17 +59,29 @@ pub fn run(args: &RunArgs) -> Outcome {
     let engine = Engine::open(&args.checkpoint, &args.engine)?;
     check_ids(args, engine.model().config().vocabulary)?;
     let mut dump = args.dump_logits.as_deref().map(LogitDump::create).transpose().map_err(Failure::not_written)?;
-    let out = args.out.as_deref().map(Replacement::create).transpose().map_err(Failure::not_written)?;
+    let print_report = args.out.as_ref().is_some_and(|path| path.as_os_str() == "-");
+    let out = args
+        .out
+        .as_deref()
+        .filter(|_| !print_report)
+        .map(Replacement::create)
+        .transpose()
+        .map_err(Failure::not_written)?;
 
     let steps = engine.enter(|| generate(&engine, args, dump.as_mut()))?;
 
-    let ids: Vec<String> = steps.iter().map(|step| step.id.to_string()).collect();
-    println!("{}", ids.join(","));
+    let report = RunReport::new(engine.means(), &args.ids, &steps);
+    if print_report {
+        println!("{}", serde_json::to_string_pretty(&report).map_err(anyhow::Error::from)?);
+    } else {
+        let ids: Vec<String> = steps.iter().map(|step| step.id.to_string()).collect();
+        println!("{}", ids.join(","));
+    }
     if let Some(dump) = dump {
         dump.commit().map_err(Failure::not_written)?;
     }
     if let Some(out) = out {
-        RunReport::new(&engine, &args.ids, &steps).write(out).map_err(Failure::not_written)?;
+        report::write(&report, out).map_err(Failure::not_written)?;
     }
     Ok(())
 }
@@ -85,36 +98,26 @@ fn check_ids(args: &RunArgs, vocabulary: usize) -> Outcome {
     Ok(())
 }
 
-/// Feeds the prompt and then each generated id. The last one is not fed, since nothing follows it.
-fn generate(engine: &Engine, args: &RunArgs, mut dump: Option<&mut LogitDump>) -> Outcome<Vec<Step>> {
+/// Generates what was asked for.
+fn generate(engine: &Engine, args: &RunArgs, dump: Option<&mut LogitDump>) -> Outcome<Vec<Step>> {
+    let feeding = if args.full_recompute { Feeding::FullRecompute } else { Feeding::Incremental };
+    let count = args.generate as usize;
+    let request = Request { prompt: &args.ids, count, stop_ids: &args.stop_ids, feeding };
     let wanted = if dump.is_some() { WantedLogits::All } else { WantedLogits::Last };
-    let capacity = args.ids.len() + args.generate.saturating_sub(1) as usize;
+    let capacity = request.positions();
     let mut sequence = engine.sequence(capacity, wanted)?;
     if let Some(path) = &args.load_state {
         resume(&mut sequence, state_file::load(path, engine.model(), capacity)?, args)?;
     }
-    let mut fed = args.ids.clone();
-    let mut steps = Vec::new();
-    loop {
-        let started = Instant::now();
-        if args.full_recompute {
-            sequence.reset();
+    let started = Instant::now();
+    let clock = || started.elapsed().as_secs_f64();
+    let steps = match dump {
+        None => request.generate::<Failure>(&mut sequence, &clock, None)?,
+        Some(dump) => {
+            let mut sink = |positions, logits: &[f32]| dump.write_new(positions, logits).map_err(Failure::not_written);
+            request.generate(&mut sequence, &clock, Some(&mut sink))?
         }
-        let logits = match dump.as_deref_mut() {
-            None => sequence.extend_to(&fed)?,
-            Some(dump) => sequence.extend_observed(&fed, &mut |positions, logits| {
-                dump.write_new(positions, logits).map_err(Failure::not_written)
-            })?,
-        };
-        if steps.len() < args.generate as usize {
-            let id = arg_max(logits) as u32;
-            steps.push(Step { id, seconds: started.elapsed().as_secs_f64(), logits_hash: logits_hash(logits) });
-            fed.push(id);
-        }
-        if steps.len() == args.generate as usize || fed.last().is_some_and(|id| args.stop_ids.contains(id)) {
-            break;
-        }
-    }
+    };
     if let Some(path) = &args.save_state {
         state_file::save(path, engine.model(), sequence.fed())?;
     }
