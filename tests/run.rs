@@ -127,6 +127,60 @@ fn usage_errors_end_with_2_and_name_the_argument() {
     refused(&["run", &model], 2, &["--ids"]);
 }
 
+/// A copy of model `a` that a test can damage.
+fn copy_of_a() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    copy_folder(&fixture("oracle").join("a"), folder.path());
+    folder
+}
+
+#[test]
+fn another_config_can_be_given() {
+    let folder = tempfile::tempdir().unwrap();
+    let config = folder.path().join("other config.json");
+    let released = std::fs::read_to_string(fixture("oracle").join("a/config.json")).unwrap();
+    let scaled = released.replace("\"routed_scaling_factor\": 1.0", "\"routed_scaling_factor\": 0.5");
+    assert_ne!(released, scaled);
+    let with = |text: &str| {
+        std::fs::write(&config, text).unwrap();
+        hashes(&results("a", &["--gen", "1", "--config", config.to_str().unwrap()]))
+    };
+    assert_eq!(with(&released), hashes(&results("a", &["--gen", "1"])));
+    assert_ne!(with(&scaled), with(&released));
+
+    let faulty = released.replace("\"num_experts_per_token\": 4", "\"num_experts_per_token\": 17");
+    let faulty = faulty.replace("\"rms_norm_eps\": 1e-05", "\"rms_norm_eps\": -1");
+    std::fs::write(&config, faulty).unwrap();
+    let model = fixture("oracle").join("a").display().to_string();
+    let args = ["run", &model, "--ids", "1", "--config", config.to_str().unwrap()];
+    refused(&args, 2, &["other config.json", "num_experts_per_token", "rms_norm_eps"]);
+}
+
+/// A model that cannot be trusted is refused before anything is computed or overwritten.
+#[test]
+fn damaged_checkpoints_are_refused() {
+    let shard = "model-00003-of-000014.safetensors";
+    let check = |damage: &dyn Fn(&Path), words: &[&str]| {
+        let folder = copy_of_a();
+        damage(&folder.path().join(shard));
+        let out = folder.path().join("results.json");
+        std::fs::write(&out, "old").unwrap();
+        let model = folder.path().display().to_string();
+        refused(&["run", &model, "--ids", "1", "--out", out.to_str().unwrap()], 2, &[&[shard], words].concat());
+        assert_eq!(std::fs::read_to_string(&out).unwrap(), "old");
+    };
+    let rewrite = |path: &Path, change: &dyn Fn(&mut Vec<u8>)| {
+        let mut bytes = std::fs::read(path).unwrap();
+        change(&mut bytes);
+        std::fs::write(path, bytes).unwrap();
+    };
+    check(&|path| std::fs::remove_file(path).unwrap(), &["missing", "layers.2."]);
+    check(&|path| rewrite(path, &|bytes| bytes.truncate(bytes.len() - 1)), &["past the end"]);
+    check(&|path| rewrite(path, &|bytes| bytes.push(0)), &["bytes"]);
+    check(&|path| rewrite(path, &Vec::clear), &["too few"]);
+    check(&|path| rewrite(path, &|bytes| bytes[6] = 0x7f), &["header"]);
+}
+
 #[test]
 fn a_missing_model_is_named() {
     refused(&["run", "no/such/folder", "--ids", "1"], 1, &["no/such/folder"]);
@@ -153,18 +207,12 @@ fn the_demo_agrees_with_the_reference() {
 /// The demo must be able to fail: one changed bit in one weight is a mismatch.
 #[test]
 fn the_demo_sees_a_damaged_weight() {
-    let folder = tempfile::tempdir().unwrap();
-    copy_folder(&fixture("oracle").join("a"), folder.path());
-    let shard = folder.path().join("model-00002-of-000014.safetensors");
-    let mut bytes = std::fs::read(&shard).unwrap();
-    let last = bytes.len() - 40;
-    bytes[last] ^= 0x55;
+    let folder = copy_of_a();
     let damaged = folder.path().join("model-00001-of-000014.safetensors");
-    let mut dense = std::fs::read(&damaged).unwrap();
-    let last = dense.len() - 1;
-    dense[last] ^= 0x40;
-    std::fs::write(damaged, dense).unwrap();
-    std::fs::write(shard, bytes).unwrap();
+    let mut bytes = std::fs::read(&damaged).unwrap();
+    let last = bytes.len() - 1;
+    bytes[last] ^= 0x40;
+    std::fs::write(damaged, bytes).unwrap();
     let (stdout, stderr) = expect_exit(&k3_host(["demo".as_ref(), folder.path().as_os_str()]), 1);
     assert!(stdout.contains("MISMATCH"), "{stdout}{stderr}");
 }

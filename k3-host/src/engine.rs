@@ -4,6 +4,7 @@ use std::path::Path;
 use std::str::FromStr;
 
 use anyhow::Context;
+use k3_core::Error;
 use k3_core::config::Config;
 use k3_core::kernels::{Backend, Kernels};
 use k3_core::model::Model;
@@ -121,7 +122,10 @@ impl Engine {
 pub fn read_config(folder: &Path, args: &EngineArgs) -> Outcome<Config> {
     let path = args.config.clone().unwrap_or_else(|| folder.join("config.json"));
     let bytes = std::fs::read(&path).with_context(|| format!("cannot read {}", path.display()))?;
-    Config::from_json(&bytes).map_err(|error| Failure::refused(format!("{}: {error}", path.display())))
+    Config::from_json(&bytes).map_err(|error| match error {
+        Error::Config(faults) => Failure::refused(format!("{}: {}", path.display(), faults.join("; "))),
+        other => other.into(),
+    })
 }
 
 /// How many layers to use: those that the arguments ask for.
