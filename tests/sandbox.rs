@@ -81,6 +81,13 @@ fn the_answer_is_that_of_the_native_program() {
 }
 
 #[test]
+fn a_module_that_ends_itself_with_success_has_succeeded() {
+    let (stdout, stderr) = expect_exit(&wasm(&[], &["--", "--version"]), 0);
+    assert!(stdout.starts_with("k3.wasm "), "{stdout}");
+    assert_eq!(stderr, "");
+}
+
+#[test]
 fn a_path_outside_the_folders_does_not_exist() {
     let (a, b) = (oracle("a"), oracle("b"));
     for path in [b.as_str(), &format!("{a}/../b"), "/etc"] {
