@@ -2,10 +2,12 @@
 
 pub mod args;
 pub mod bench;
+pub mod bundled;
 pub mod checkpoint;
 pub mod commands;
 pub mod engine;
 pub mod failure;
+pub mod mapping;
 pub mod memory;
 pub mod oracle;
 pub mod replace;

@@ -7,7 +7,7 @@ use k3_core::model::scratch::WantedLogits;
 use k3_core::ops::arg_max;
 
 use crate::args::EngineArgs;
-use crate::checkpoint;
+use crate::bundled;
 use crate::engine::Engine;
 use crate::failure::{Failure, Outcome};
 use crate::oracle::Oracle;
@@ -61,7 +61,7 @@ fn open(args: &DemoArgs) -> Outcome<(Engine, Oracle)> {
     match &args.checkpoint {
         Some(folder) => Ok((Engine::open(folder, &args.engine)?, Oracle::read(&folder.join("expected"))?)),
         None => {
-            let (config, source) = checkpoint::open_bundled(&BUNDLED)?;
+            let (config, source) = bundled::open(&BUNDLED)?;
             Ok((Engine::new(config, source, &args.engine)?, Oracle::bundled(&BUNDLED)?))
         }
     }
