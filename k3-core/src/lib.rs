@@ -13,6 +13,7 @@ pub mod chat;
 pub mod checkpoint;
 pub mod config;
 pub mod error;
+pub mod generate;
 pub mod host;
 pub mod kernels;
 pub mod model;

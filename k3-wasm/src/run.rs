@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::time::Instant;
 
-use k3_core::model::generate::{Feeding, Request};
+use k3_core::generate::{Feeding, Request};
 use k3_core::model::scratch::WantedLogits;
 use k3_core::report::{RunReport, Step};
 

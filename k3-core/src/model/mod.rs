@@ -2,7 +2,6 @@
 
 mod chunks;
 pub mod compute;
-pub mod generate;
 mod kda;
 mod layer;
 mod mla;

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Instant;
 
-use k3_core::model::generate::{Feeding, Request};
+use k3_core::generate::{Feeding, Request};
 use k3_core::model::scratch::WantedLogits;
 use k3_core::model::sequence::{Reuse, Sequence};
 use k3_core::model::state_file::Saved;

@@ -2,8 +2,8 @@
 
 use alloc::vec::Vec;
 
-use super::sequence::{LogitSink, Sequence};
 use crate::Error;
+use crate::model::sequence::{LogitSink, Sequence};
 use crate::ops::arg_max;
 use crate::report::{Step, logits_hash};
 
