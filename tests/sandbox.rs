@@ -81,6 +81,13 @@ fn the_answer_is_that_of_the_native_program() {
 }
 
 #[test]
+fn a_module_that_ends_itself_with_success_has_succeeded() {
+    let (stdout, stderr) = expect_exit(&wasm(&[], &["--", "--version"]), 0);
+    assert!(stdout.starts_with("k3.wasm "), "{stdout}");
+    assert_eq!(stderr, "");
+}
+
+#[test]
 fn a_path_outside_the_folders_does_not_exist() {
     let (a, b) = (oracle("a"), oracle("b"));
     for path in [b.as_str(), &format!("{a}/../b"), "/etc"] {
@@ -136,11 +143,15 @@ fn nothing_can_be_written() {
 #[test]
 fn the_end_of_memory_is_an_error_and_not_a_trap() {
     let folder = oracle("a");
-    let run =
-        |bytes: &str| wasm(&["--dir", &folder, "--max-memory", bytes], &["run", &folder, "--ids", "1", "--gen", "1"]);
-    expect_exit(&run("100000000"), 0);
-    fails(&run("1500000"), 1, &["error: no memory for", "exit code 1"]);
-    fails(&run("1000"), 1, &["memory"]);
+    // The caches of 100,000 positions take some 40 MB.
+    let run = |bytes: &str, count: &str| {
+        let flags = ["--dir", &folder, "--max-memory", bytes];
+        wasm(&flags, &["run", &folder, "--ids", "1", "--gen", count, "--stop-id", "68"])
+    };
+    expect_exit(&run("4000000", "1"), 0);
+    fails(&run("4000000", "100000"), 1, &["error: no memory for", "exit code 1"]);
+    expect_exit(&run("200000000", "100000"), 0);
+    fails(&run("1000", "1"), 1, &["memory"]);
 }
 
 #[test]
