@@ -2,16 +2,20 @@
 
 pub mod args;
 pub mod bench;
+pub mod chat;
 pub mod checkpoint;
 pub mod commands;
 pub mod engine;
 pub mod failure;
 pub mod memory;
 pub mod oracle;
+pub mod prompt;
 pub mod replace;
 pub mod report;
+pub mod sampling;
 pub mod sequence;
 pub mod state_file;
 pub mod storage;
 pub mod synth;
+pub mod tokenizer;
 pub mod workers;

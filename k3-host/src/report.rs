@@ -8,7 +8,9 @@ use serde::Serialize;
 use xxhash_rust::xxh3::Xxh3Default;
 
 use crate::engine::Engine;
+use crate::prompt::Prompt;
 use crate::replace::Replacement;
+use crate::sampling::{SamplingArgs, SamplingReport};
 
 /// One generated id.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -29,22 +31,41 @@ pub struct RunReport<'a> {
     backend: &'static str,
     threads: usize,
     layers: usize,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sampling: Option<SamplingReport>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    prompt: Option<&'a str>,
     prompt_ids: &'a [u32],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    text: Option<&'a str>,
     ids: Vec<u32>,
     steps: &'a [Step],
+}
+
+/// What was generated.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Generated {
+    /// Id after id.
+    pub steps: Vec<Step>,
+    /// As text, if the prompt was text.
+    pub text: Option<String>,
 }
 
 impl<'a> RunReport<'a> {
     /// The report of a run of `engine`.
     #[must_use]
-    pub fn new(engine: &Engine, prompt_ids: &'a [u32], steps: &'a [Step]) -> Self {
+    pub fn new(engine: &Engine, sampling: &SamplingArgs, prompt: &'a Prompt, generated: &'a Generated) -> Self {
+        let steps = &generated.steps;
         Self {
             format: "k3-run/1",
             version: env!("CARGO_PKG_VERSION"),
             backend: engine.backend().name(),
             threads: engine.threads(),
             layers: engine.model().config().layers.len(),
-            prompt_ids,
+            sampling: sampling.report(),
+            prompt: prompt.text.as_ref().map(|prompt| prompt.text.as_str()),
+            prompt_ids: &prompt.ids,
+            text: generated.text.as_deref(),
             ids: steps.iter().map(|step| step.id).collect(),
             steps,
         }
