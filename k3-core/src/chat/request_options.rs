@@ -16,7 +16,7 @@ impl RenderOptions {
     /// Reads options from a JSON object; an absent field has its released default.
     ///
     /// # Errors
-    /// [`Error::Chat`], as [`Conversation::from_json`].
+    /// [`Error::Chat`](crate::Error::Chat), as for [`Conversation::from_json`](super::Conversation::from_json).
     pub fn from_json(text: &[u8]) -> crate::Result<RenderOptions> {
         read(text)
     }

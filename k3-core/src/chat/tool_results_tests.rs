@@ -75,6 +75,25 @@ fn runs_count_on_across_a_user_message() {
 }
 
 #[test]
+fn many_results_of_one_call_keep_their_order() {
+    let result = |index: usize| {
+        let id = if index.is_multiple_of(2) { "b" } else { "a" };
+        format!(r#"{{"role": "tool", "tool_call_id": "{id}", "content": "{index}"}}"#)
+    };
+    let results: Vec<String> = (0..60).map(result).collect();
+    let bodies: Vec<String> = tool_results(&results.join(", ")).into_iter().map(|(_, body)| body).collect();
+    let expected: Vec<String> = (1..60).step_by(2).chain((0..60).step_by(2)).map(|index| format!("{index}")).collect();
+    assert_eq!(bodies, expected);
+}
+
+#[test]
+fn each_assistant_message_counts_its_results_anew() {
+    let turn = r#"{"role": "assistant", "tool_calls": [{"name": "f", "id": "a"}]}, {"role": "tool", "tool_call_id": "a", "content": "1"}"#;
+    let twice = messages(&format!("[{turn}, {turn}]"));
+    assert_eq!(twice.matches(r#"role="tool" tool="f" index="1""#).count(), 2);
+}
+
+#[test]
 fn a_result_that_nothing_names_is_refused() {
     let reason = refused(&bare(r#"[{"role": "tool", "content": "x"}]"#));
     assert_eq!(reason, "tool result 1 names no tool, and there is no call that it could answer");

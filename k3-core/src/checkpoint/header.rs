@@ -7,7 +7,7 @@
 
 use alloc::borrow::Cow;
 use alloc::format;
-use alloc::string::{String, ToString};
+use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt;
 
@@ -15,8 +15,9 @@ use serde::Deserialize;
 use serde::de::{self, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use xxhash_rust::xxh3::xxh3_64;
 
+use super::refuse;
+use crate::Result;
 use crate::host::Storage;
-use crate::{Error, Result};
 
 /// The longest header that is believed, as in the published format.
 const MOST_BYTES: u64 = 100_000_000;
@@ -59,7 +60,7 @@ impl Tensor<'_> {
 /// Reads the JSON text of the header of `file` into `text`, after checking that the file can hold it.
 ///
 /// # Errors
-/// [`Error::Checkpoint`] if the file is too short for its header or the header absurdly long; [`Error::Read`].
+/// [`crate::Error::Checkpoint`] if the file is too short for its header or the header absurdly long; [`crate::Error::Read`].
 pub fn read_text(storage: &dyn Storage, file: &str, text: &mut Vec<u8>) -> Result<()> {
     let length = storage.len();
     let Some(room) = length.checked_sub(LENGTH_BYTES) else {
@@ -83,7 +84,7 @@ impl<'a> Header<'a> {
     /// Checks the JSON text of the header of `file`, which is `file_bytes` long.
     ///
     /// # Errors
-    /// [`Error::Checkpoint`] that names the file and, where there is one, the tensor.
+    /// [`crate::Error::Checkpoint`] that names the file and, where there is one, the tensor.
     pub fn parse(file: &str, text: &'a [u8], file_bytes: u64) -> Result<Self> {
         let Entries(entries) =
             serde_json::from_slice(text).map_err(|error| refuse(file, format!("header: {error}")))?;
@@ -98,10 +99,6 @@ impl<'a> Header<'a> {
             .map_err(|reason| refuse(file, reason))?;
         Ok(Self { tensors })
     }
-}
-
-fn refuse(file: &str, reason: String) -> Error {
-    Error::Checkpoint { file: file.to_string(), reason }
 }
 
 /// Checks what can be checked of a tensor alone. `data` is where the data of the file begin.

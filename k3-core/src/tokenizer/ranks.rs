@@ -160,6 +160,7 @@ impl ShortTable {
         let key = short_key(token, 0, token.len());
         let (earlier, at, tag) = self.probe(key, token.len());
         if earlier == NO_RANK {
+            self.tags[at] = tag;
             self.slots[at] = ShortSlot { key, rank, length: token.len() as u32 };
         }
         earlier

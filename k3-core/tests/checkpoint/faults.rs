@@ -190,6 +190,13 @@ fn an_index_at_odds_with_the_headers() {
     let wanted = "model.safetensors.index.json lists it here, but the header does not have it";
     assert_eq!(fault, format!("{LAYER_2}: tensor {extra}: {wanted}"));
 
+    // As many names as there should be, but not the same ones.
+    let fault = index_fault(|index| {
+        index.remove(NORM).unwrap();
+        index.insert(extra.to_owned(), json!(LAYER_2));
+    });
+    assert_eq!(fault, format!("{LAYER_2}: tensor {extra}: {wanted}"));
+
     let mut folder = a();
     let text = String::from_utf8(folder.0["model.safetensors.index.json"].clone()).unwrap();
     let twice = text.replacen("\"weight_map\": {", &format!("\"weight_map\": {{\"{NORM}\": \"{LAYER_2}\","), 1);

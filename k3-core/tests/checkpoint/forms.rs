@@ -109,4 +109,7 @@ fn the_vision_tower_may_be_absent_and_of_any_type() {
     assert_eq!(folder.open_all().unwrap().index.shards().len(), 14);
     folder.0.insert("vision.safetensors".to_owned(), build(&[vision]));
     assert_eq!(folder.open_all().unwrap().index.shards().len(), 14);
+    // Needed or not, a file that is there must be sound.
+    folder.0.get_mut("vision.safetensors").unwrap().pop();
+    assert!(folder.fault().starts_with("vision.safetensors: tensor vision_tower.encoder.blocks.0.wo.weight: 15 bytes"));
 }

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use k3_core::Result;
+use k3_core::checkpoint::Checkpoint;
 use k3_core::checkpoint::header::{Header, read_text};
 use k3_core::host::{Directory, Storage};
 
@@ -66,4 +67,38 @@ fn offsets_are_exact_and_absolute() {
     let header = Header::parse("x", text, data + (1 << 53) + 3).unwrap();
     assert_eq!((header.tensors[1].offset, header.tensors[1].bytes), (data + (1 << 53) + 1, 2));
     assert_eq!(header.tensors[0].dimensions(), [(1 << 53) + 1]);
+}
+
+/// A file of absurd length that says its header is nearly as long.
+#[derive(Debug)]
+struct Endless;
+
+impl Storage for Endless {
+    fn len(&self) -> u64 {
+        u64::MAX
+    }
+
+    fn read_exact_at(&self, offset: u64, buffer: &mut [u8]) -> Result<()> {
+        assert_eq!((offset, buffer.len()), (0, 8), "nothing else may be asked for");
+        buffer.copy_from_slice(&1_000_000_001_u64.to_le_bytes());
+        Ok(())
+    }
+}
+
+impl Directory for Endless {
+    type File = Self;
+
+    fn open(&self, _: &str) -> Result<Option<Self>> {
+        Ok(Some(Self))
+    }
+}
+
+#[test]
+fn absurd_lengths_are_refused_before_anything_is_allocated() {
+    let fault = read_text(&Endless, "x", &mut Vec::new()).unwrap_err().to_string();
+    assert_eq!(fault, "x: a header of 1000000001 bytes is more than is believed");
+    let config = Memory::load("oracle/a").config();
+    let fault = Checkpoint::open(&Endless, &config, 1).unwrap_err().to_string();
+    let wanted = "18446744073709551615 bytes of JSON are more than is believed";
+    assert_eq!(fault, format!("model.safetensors.index.json: {wanted}"));
 }

@@ -5,7 +5,9 @@ use k3_core::kernels::{Encoding, Matrix, OutputTile};
 use crate::data::{Kind, Packed, Random, all_kernels, assert_same, e2m1, e8m0};
 
 /// The values of the specification, by code.
-const TABLE: [f32; 16] = [0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0, -0.0, -0.5, -1.0, -1.5, -2.0, -3.0, -4.0, -6.0];
+const TABLE: [f32; 16] = [
+    0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0, -0.0, -0.5, -1.0, -1.5, -2.0, -3.0, -4.0, -6.0,
+];
 
 #[test]
 fn the_fields_of_a_code_give_the_table_of_the_specification() {
@@ -36,21 +38,12 @@ fn every_byte_with_every_scale_decodes_to_the_table() {
                 let mut sums = [9.0; 32];
                 kernels.column_sums(&matrix, &[1.0], &mut sums);
                 let expected: Vec<f32> = expected.iter().map(|value| value + 0.0).collect();
-                assert_same(&sums, &expected, &format!("{} scale {scale}", kernels.backend()));
+                assert_same(
+                    &sums,
+                    &expected,
+                    &format!("{} scale {scale}", kernels.backend()),
+                );
             }
-        }
-    }
-}
-
-#[test]
-fn code_8_is_negative_zero_in_a_product() {
-    // -0.0 times infinity is NaN like 0.0, but the sign shows against a negative input: only (-0.0)·(-1) is +0.0, and
-    // the group sum of 32 such products keeps the sign of -0.0 only if all agree.
-    for kernels in all_kernels() {
-        for (x, bits) in [(1.0, 0x8000_0000_u32), (-1.0, 0)] {
-            let mut row = [0.0; 32];
-            Matrix::mxfp4(&[0x88; 16], &[127], 1, 32).row_to_f32(0, &mut row);
-            assert!(row.iter().all(|value| (value * x).to_bits() == bits), "{}", kernels.backend());
         }
     }
 }
@@ -61,7 +54,9 @@ fn scaling_group_sums_equals_scaling_weights() {
     let x = random.values(3584, Kind::Moderate);
     for first in (40..=200_u8).step_by(16) {
         let codes: Vec<u8> = (0..3584 / 2).map(|_| random.bits() as u8).collect();
-        let scales: Vec<u8> = (0..3584 / 32).map(|_| first + random.below(16) as u8).collect();
+        let scales: Vec<u8> = (0..3584 / 32)
+            .map(|_| first + random.below(16) as u8)
+            .collect();
         let matrix = Matrix::mxfp4(&codes, &scales, 1, 3584);
         let mut dequantised = vec![0.0; 3584];
         matrix.row_to_f32(0, &mut dequantised);

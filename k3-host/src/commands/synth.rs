@@ -7,7 +7,7 @@ use clap::ValueEnum;
 use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::failure::Outcome;
-use crate::synth::{self, Existing, Order, Shape, released_mla_layers};
+use crate::synth::{self, Existing, MOST_LAYERS, Order, Shape, released_mla_layers};
 
 /// Arguments of `synth`.
 #[derive(Debug, clap::Args)]
@@ -43,8 +43,8 @@ pub enum NamedShape {
 #[command(next_help_heading = "Dimensions")]
 pub struct Dimensions {
     /// Layers
-    #[arg(long, value_name = "N")]
-    pub layers: Option<usize>,
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=i64::from(MOST_LAYERS)))]
+    pub layers: Option<u32>,
     /// Layers with latent attention, numbered from 0 [default: every fourth, and the last]
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub mla_layers: Option<Vec<usize>>,
@@ -113,7 +113,7 @@ impl SynthArgs {
             NamedShape::Slice => Shape::slice(),
         };
         let other = &self.dimensions;
-        let layers = other.layers.unwrap_or(named.layers);
+        let layers = other.layers.map_or(named.layers, |layers| layers as usize);
         Shape {
             layers,
             mla_layers: other.mla_layers.clone().unwrap_or_else(|| released_mla_layers(layers)),

@@ -1,5 +1,7 @@
 //! The text of `config.json`, nested and named as in the release.
 
+use std::collections::BTreeSet;
+
 use serde_json::{Value, json};
 
 use super::encode::SCALE_COLUMNS;
@@ -95,8 +97,8 @@ fn widths(shape: &Shape) -> Value {
 }
 
 fn linear_attention(shape: &Shape) -> Value {
-    let is_mla = |layer: &usize| shape.mla_layers.contains(layer);
-    let (mla, kda): (Vec<usize>, Vec<usize>) = (0..shape.layers).partition(is_mla);
+    let listed = BTreeSet::from_iter(&shape.mla_layers);
+    let (mla, kda): (Vec<usize>, Vec<usize>) = (0..shape.layers).partition(|layer| listed.contains(layer));
     // The lists of the config count layers from 1.
     let one_based = |layers: Vec<usize>| layers.into_iter().map(|layer| layer + 1).collect::<Vec<_>>();
     json!({

@@ -10,7 +10,7 @@ const LARGEST_CODE: f32 = 6.0;
 const SCALE_OF_ONE: i32 = 127;
 
 /// How a tensor stores a row of numbers.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Storing {
     /// Single precision.
     F32,
@@ -32,11 +32,19 @@ impl Storing {
         }
     }
 
+    /// Bytes of an element of that type.
+    pub(super) fn element_bytes(self) -> usize {
+        match self {
+            Self::F32 => 4,
+            Self::Bf16 => 2,
+            Self::Codes | Self::Scales => 1,
+        }
+    }
+
     /// Bytes of a row of `columns` numbers.
     pub(super) fn row_bytes(self, columns: usize) -> usize {
         match self {
-            Self::F32 => columns * 4,
-            Self::Bf16 => columns * 2,
+            Self::F32 | Self::Bf16 => columns * self.element_bytes(),
             Self::Codes => columns / 2,
             Self::Scales => columns / SCALE_COLUMNS,
         }

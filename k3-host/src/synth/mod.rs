@@ -20,7 +20,7 @@ use std::path::Path;
 use rayon::prelude::*;
 
 pub use folder::Existing;
-pub use shape::{Shape, released_mla_layers};
+pub use shape::{MOST_LAYERS, Shape, released_mla_layers};
 
 use crate::failure::{Failure, Outcome};
 use folder::{CONFIG, INDEX, Staging};

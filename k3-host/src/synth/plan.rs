@@ -1,5 +1,7 @@
 //! Which file holds which tensors, where, and how each is stored.
 
+use std::cmp::Reverse;
+
 use k3_core::checkpoint::names::{ExpertId, ExpertMatrix, LayerTensor, Name, Part, TensorId};
 use k3_core::checkpoint::required::Need;
 use k3_core::checkpoint::shapes::Shape;
@@ -24,7 +26,7 @@ pub(super) struct Tensor {
     pub(super) recipe: Recipe,
     pub(super) rows: usize,
     pub(super) columns: usize,
-    dimensions: Vec<u64>,
+    pub(super) dimensions: Vec<u64>,
 }
 
 impl Tensor {
@@ -118,11 +120,12 @@ pub(super) fn shards(config: &Config) -> impl Iterator<Item = Shard> {
 }
 
 fn outer_tensors(config: &Config) -> Vec<Tensor> {
-    in_order(TensorId::outside_layers().collect(), config)
+    in_order(plain_tensors(TensorId::outside_layers(), config))
 }
 
 fn layer_tensors(config: &Config, layer: usize) -> Vec<Tensor> {
-    let mut tensors = in_order(LayerTensor::all().map(|tensor| TensorId::Layer(layer, tensor)).collect(), config);
+    let ids = LayerTensor::all().map(|tensor| TensorId::Layer(layer, tensor));
+    let mut tensors = plain_tensors(ids, config);
     if config.layers[layer].feed_forward == FeedForward::Moe {
         for expert in 0..config.moe.experts {
             for matrix in ExpertMatrix::ALL {
@@ -131,14 +134,19 @@ fn layer_tensors(config: &Config, layer: usize) -> Vec<Tensor> {
             }
         }
     }
-    tensors
+    in_order(tensors)
 }
 
-/// The tensors that the model needs, the widest elements first, so that every tensor is aligned to its elements.
-fn in_order(ids: Vec<TensorId>, config: &Config) -> Vec<Tensor> {
-    let needed = ids.into_iter().filter(|id| id.need(config) == Need::Required);
-    let mut tensors: Vec<Tensor> = needed.map(|id| Tensor::plain(id, config)).collect();
-    tensors.sort_by(|left, right| (left.storing, &left.name).cmp(&(right.storing, &right.name)));
+/// Those of the tensors that the model needs.
+fn plain_tensors(ids: impl Iterator<Item = TensorId>, config: &Config) -> Vec<Tensor> {
+    ids.filter(|id| id.need(config) == Need::Required).map(|id| Tensor::plain(id, config)).collect()
+}
+
+/// As the usual writer of the format orders them: the widest elements first, so that every tensor is aligned to its
+/// elements, then by name.
+fn in_order(mut tensors: Vec<Tensor>) -> Vec<Tensor> {
+    let element_bytes = |tensor: &Tensor| Reverse(tensor.storing.element_bytes());
+    tensors.sort_by(|left, right| (element_bytes(left), &left.name).cmp(&(element_bytes(right), &right.name)));
     tensors
 }
 

@@ -7,7 +7,7 @@ use super::encode::SCALE_COLUMNS;
 use crate::failure::{Failure, Outcome};
 
 /// The most layers that can be written: shards are numbered with five digits, and one holds no layer.
-const MOST_LAYERS: usize = 99_998;
+pub const MOST_LAYERS: u32 = 99_998;
 
 /// Dimensions of a checkpoint. What is not here is as released.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -120,7 +120,7 @@ impl Shape {
     /// # Errors
     /// A refusal that names every dimension that no model can have.
     pub fn config(&self) -> Outcome<(String, Config)> {
-        if self.layers > MOST_LAYERS {
+        if self.layers > MOST_LAYERS as usize {
             return Err(Failure::refused(format!("{} layers are more than shards can be numbered", self.layers)));
         }
         for (name, width) in [("expert width", self.expert_width), ("expert latent", self.expert_latent)] {

@@ -127,6 +127,7 @@ fn a_block_of_json_holds_all_arguments_or_is_kept_as_it_is() {
 fn a_call_that_is_not_whole_is_kept_as_text_and_not_called() {
     let head = "<|open|>call tool=\"think\"<|sep|>";
     let string = "<|open|>argument key=\"json\" type=\"string\"<|sep|>";
+    let number = "<|open|>argument key=\"tool\" type=\"number\"<|sep|>";
     let cases = [
         // Cut in the argument, after it, and by the end of the turn.
         ([CALL, STRING, "_Paris"].join(" "), [head, string, " Paris"].concat()),
@@ -149,6 +150,11 @@ fn a_call_that_is_not_whole_is_kept_as_text_and_not_called() {
         (
             [CALL, NUMBER, "_Paris / argument } / call }"].join(" "),
             [head, "<|open|>argument key=\"tool\" type=\"number\"<|sep|> Paris<|close|>argument<|sep|><|close|>call<|sep|>"].concat(),
+        ),
+        // JSON, but no number.
+        (
+            [CALL, NUMBER, "null / argument } / call }"].join(" "),
+            [head, number, "null<|close|>argument<|sep|><|close|>call<|sep|>"].concat(),
         ),
         // A channel closed around it: the markup that interrupts is not part of the call.
         ([CALL, STRING, "_Paris / tools }"].join(" "), [head, string, " Paris"].concat()),

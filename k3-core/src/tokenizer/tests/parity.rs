@@ -4,9 +4,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::prelude::v1::*;
 
-use super::released::TOKENIZER;
+use super::{TOKENIZER, encode_uncut};
 use crate::tokenizer::Mode;
-use crate::tokenizer::merge::Merger;
 
 fn fixtures() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../fixtures/tokenizer")
@@ -19,13 +18,6 @@ fn parse_ids(list: &str) -> Vec<u32> {
 /// The ids of file `cases/NAME.KIND`, if it exists.
 fn recorded(name: &str, kind: &str) -> Option<Vec<u32>> {
     fs::read_to_string(fixtures().join("cases").join(format!("{name}.{kind}"))).ok().map(|list| parse_ids(&list))
-}
-
-/// The ids without the cuts: what the pattern and merging alone make of a text.
-fn encode_uncut(text: &str) -> Vec<u32> {
-    let mut ids = Vec::new();
-    TOKENIZER.encode_stretch(text, Mode::Special, &mut Merger::default(), &mut ids);
-    ids
 }
 
 /// Every case in every mode. Each catches the wrong version its name in `MANIFEST.tsv` speaks of.
@@ -44,7 +36,7 @@ fn cases_have_the_recorded_ids() {
         assert_eq!(&TOKENIZER.encode(&text, Mode::Plain), plain.as_ref().unwrap_or(&special), "{name} {title}, plain");
         let uncut = recorded(name, "raw.ids");
         assert_eq!(uncut.is_some(), fields[7] == "yes", "{name}: the file of raw ids");
-        assert_eq!(&encode_uncut(&text), uncut.as_ref().unwrap_or(&special), "{name} {title}, uncut");
+        assert_eq!(&encode_uncut(&text, Mode::Special), uncut.as_ref().unwrap_or(&special), "{name} {title}, uncut");
         assert_eq!(TOKENIZER.decode(&special).unwrap(), text.as_bytes(), "{name} {title}, decoded");
         cases += 1;
     }

@@ -1,6 +1,7 @@
 //! The released files, for tests: the vocabulary out of the crate that publishes it, checked by its hash.
 
 use std::fmt::Write as _;
+use std::format;
 use std::prelude::v1::*;
 use std::sync::LazyLock;
 
@@ -8,16 +9,14 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use sha2::{Digest, Sha256};
 
-use crate::tokenizer::Tokenizer;
-
 /// The SHA-256 of the released `tiktoken.model`.
 const MODEL_SHA256: &str = "b6c497a7469b33ced9c38afb1ad6e47f03f5e5dc05f15930799210ec050c5103";
 
 /// The released `tokenizer_config.json`.
-pub(crate) const CONFIG: &[u8] = include_bytes!("../../../../fixtures/tokenizer/tokenizer_config.json");
+pub const CONFIG: &[u8] = include_bytes!("../../../../fixtures/tokenizer/tokenizer_config.json");
 
 /// The released `tiktoken.model`, byte for byte.
-pub(crate) static MODEL: LazyLock<Vec<u8>> = LazyLock::new(|| {
+pub static MODEL: LazyLock<Vec<u8>> = LazyLock::new(|| {
     let model = unpack(splintr_vocab_kimi::KIMI_VOCAB_PACKED);
     let hash = Sha256::digest(&model).iter().fold(String::new(), |mut hex, byte| {
         write!(hex, "{byte:02x}").unwrap();
@@ -26,9 +25,6 @@ pub(crate) static MODEL: LazyLock<Vec<u8>> = LazyLock::new(|| {
     assert_eq!(hash, MODEL_SHA256, "the unpacked vocabulary is not the released one");
     model
 });
-
-/// The released tokenizer.
-pub(crate) static TOKENIZER: LazyLock<Tokenizer> = LazyLock::new(|| Tokenizer::new(&MODEL, CONFIG).unwrap());
 
 /// Writes a packed vocabulary as lines of `base64 rank`. The packed form is the magic `SPLNTRV1`, a count in four bytes
 /// (little endian), then for each token its rank, its length (both LEB128) and its bytes.

@@ -1,0 +1,96 @@
+//! A decode step allocates nothing: all its room was made before the first token.
+
+mod support;
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+
+use k3_core::host::Serial;
+use k3_core::kernels::{Backend, Kernels};
+use k3_core::model::compute::Compute;
+use k3_core::model::scratch::{Scratch, Sizes, WantedLogits};
+use k3_core::model::state::State;
+use k3_core::model::{Model, Pass};
+use support::arrays::ArraySource;
+use support::{config, fixture, tokens};
+
+thread_local! {
+    /// Requests for memory by this thread.
+    static REQUESTS: Cell<usize> = const { Cell::new(0) };
+}
+
+fn count() {
+    REQUESTS.with(|requests| requests.set(requests.get() + 1));
+}
+
+/// The system's allocator, counted.
+struct Counting;
+
+// SAFETY: every call goes to the system's allocator unchanged; counting touches a plain thread-local number and allocates
+// nothing.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        count();
+        // SAFETY: the caller keeps the contract of `alloc`, which is the same.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        count();
+        // SAFETY: as in `alloc`.
+        unsafe { System.alloc_zeroed(layout) }
+    }
+
+    unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        count();
+        // SAFETY: `pointer` came from the system's allocator with `layout`, since all calls go there.
+        unsafe { System.realloc(pointer, layout, size) }
+    }
+
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        // SAFETY: as in `realloc`.
+        unsafe { System.dealloc(pointer, layout) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+/// How often `work` asks for memory.
+fn requests_of(work: impl FnOnce()) -> usize {
+    let before = REQUESTS.get();
+    work();
+    REQUESTS.get() - before
+}
+
+#[test]
+fn the_counter_counts() {
+    assert_eq!(requests_of(|| drop(std::hint::black_box(vec![1_u8; 100]))), 1);
+    assert_eq!(requests_of(|| ()), 0);
+}
+
+/// Steps of one token from the very first on, for layers of every kind.
+#[test]
+fn a_decode_step_allocates_nothing() {
+    for name in ["kda", "mla", "moe", "dense", "residual_flow"] {
+        let fixture = fixture(name);
+        let mut source = ArraySource::read(&fixture);
+        source.granules_in_slice = Some(2);
+        let (config, tokens) = (config(&fixture), tokens(&fixture));
+        for backend in Backend::available() {
+            let kernels = Kernels::new(backend).unwrap();
+            let compute = Compute { kernels: &kernels, workers: &Serial, source: &source, observer: None };
+            let sizes = Sizes { chunk: 1, capacity: tokens.len(), threads: 1, logits: WantedLogits::Last };
+            let mut state = State::new(&config, tokens.len());
+            let mut scratch = Scratch::new(&config, sizes);
+            let model = Model::load(config.clone(), &source).unwrap();
+            for (position, token) in tokens.iter().enumerate() {
+                let pass = Pass { tokens: std::slice::from_ref(token), logits: WantedLogits::Last };
+                let requests = requests_of(|| {
+                    model.forward(&compute, &mut state, &mut scratch, pass).unwrap();
+                });
+                assert_eq!(requests, 0, "{name} on {backend} at position {position}");
+            }
+        }
+    }
+}
