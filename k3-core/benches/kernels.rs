@@ -26,9 +26,7 @@ fn random_bytes(count: usize) -> Vec<u8> {
     let mut state = 1_u64;
     let mut bytes = Vec::with_capacity(count + 8);
     while bytes.len() < count {
-        state = state
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1_442_695_040_888_963_407);
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         bytes.extend((state ^ state >> 29).to_le_bytes());
     }
     bytes.truncate(count);
@@ -45,10 +43,7 @@ fn random_bf16(count: usize) -> Vec<u8> {
 }
 
 fn random_f32(count: usize) -> Vec<f32> {
-    random_bytes(2 * count)
-        .chunks_exact(2)
-        .map(|b| f32::from(i16::from_le_bytes([b[0], b[1]])) / 32768.0)
-        .collect()
+    random_bytes(2 * count).chunks_exact(2).map(|b| f32::from(i16::from_le_bytes([b[0], b[1]])) / 32768.0).collect()
 }
 
 /// Reads everything once, eight registers of sums side by side.
@@ -90,8 +85,7 @@ fn arithmetic(rounds: usize) -> f32 {
                     *sum = _mm256_add_ps(_mm256_mul_ps(*sum, factor), factor);
                 }
             }
-            sums.into_iter()
-                .fold(0.0, |total, sum| total + _mm256_cvtss_f32(sum))
+            sums.into_iter().fold(0.0, |total, sum| total + _mm256_cvtss_f32(sum))
         }
         // SAFETY: just detected.
         return unsafe { wide(rounds) };
@@ -111,10 +105,7 @@ fn product<'a>(name: &str, kernels: Kernels, matrix: Matrix<'a>, tokens: usize) 
         k3_core::kernels::Encoding::Mxfp4 => 4.25,
     };
     Candidate {
-        name: format!(
-            "{} {name} {rows}x{columns}, {tokens} tokens",
-            kernels.backend()
-        ),
+        name: format!("{} {name} {rows}x{columns}, {tokens} tokens", kernels.backend()),
         operations,
         bytes: (rows * columns) as f64 * element_bits / 8.0,
         repeats: (1e8 / operations).max(1.0) as usize,
@@ -135,34 +126,18 @@ fn recurrence<'a>(kernels: Kernels, heads: usize) -> Candidate<'a> {
         call: Box::new(move || {
             for state in states.chunks_mut(128 * 128) {
                 kernels.decay_and_read(state, &decay, &a, &mut out);
-                kernels.update_and_read(
-                    state,
-                    StateUpdate {
-                        key: &a,
-                        delta: &b,
-                        query: &b,
-                    },
-                    &mut out,
-                );
+                kernels.update_and_read(state, StateUpdate { key: &a, delta: &b, query: &b }, &mut out);
             }
         }),
     }
 }
 
-fn column_sums<'a>(
-    name: &str,
-    kernels: Kernels,
-    matrix: Matrix<'a>,
-    vectors: usize,
-) -> Candidate<'a> {
+fn column_sums<'a>(name: &str, kernels: Kernels, matrix: Matrix<'a>, vectors: usize) -> Candidate<'a> {
     let (rows, columns) = (matrix.rows(), matrix.columns());
     let weights = random_f32(vectors * rows);
     let mut out = vec![0.0; vectors * columns];
     Candidate {
-        name: format!(
-            "{} {name} column sums {rows}x{columns}, {vectors} vectors",
-            kernels.backend()
-        ),
+        name: format!("{} {name} column sums {rows}x{columns}, {vectors} vectors", kernels.backend()),
         operations: 2.0 * (rows * columns * vectors) as f64,
         bytes: (rows * columns * 2) as f64,
         repeats: (50_000_000 / (rows * columns * vectors)).max(1),
@@ -189,22 +164,14 @@ impl Data {
             small: random_bf16(256 * 1024),
             expert: random_bf16(3072 * 3584),
             codes: random_bytes(3072 * 3584 / 2),
-            scales: random_bytes(3072 * 3584 / 32)
-                .iter()
-                .map(|s| 118 + s % 6)
-                .collect(),
+            scales: random_bytes(3072 * 3584 / 32).iter().map(|s| 118 + s % 6).collect(),
             latents: random_f32(4096 * 576),
         }
     }
 
     fn mxfp4(&self, rows: usize, columns: usize) -> Matrix<'_> {
         let size = rows * columns;
-        Matrix::mxfp4(
-            &self.codes[..size / 2],
-            &self.scales[..size / 32],
-            rows,
-            columns,
-        )
+        Matrix::mxfp4(&self.codes[..size / 2], &self.scales[..size / 32], rows, columns)
     }
 }
 
@@ -250,12 +217,7 @@ fn kernels_of(kernels: Kernels, data: &Data) -> Vec<Candidate<'_>> {
     let values = Matrix::from_f32_strided(&data.latents, 4096, 512, 576);
     candidates.push(product("f32", kernels, latents, 96));
     candidates.push(column_sums("f32", kernels, values, 96));
-    candidates.push(column_sums(
-        "bf16",
-        kernels,
-        Matrix::bf16(&data.small[..1 << 17], 128, 512),
-        1,
-    ));
+    candidates.push(column_sums("bf16", kernels, Matrix::bf16(&data.small[..1 << 17], 128, 512), 1));
     candidates.push(recurrence(kernels, 1));
     candidates.push(recurrence(kernels, 96 * 8));
     candidates
@@ -263,10 +225,7 @@ fn kernels_of(kernels: Kernels, data: &Data) -> Vec<Candidate<'_>> {
 
 fn main() {
     let arguments = std::env::args().skip(1);
-    let wanted = arguments
-        .filter(|argument| !argument.starts_with('-'))
-        .next_back()
-        .unwrap_or_default();
+    let wanted = arguments.filter(|argument| !argument.starts_with('-')).next_back().unwrap_or_default();
     let data = Data::new();
     let mut candidates = limits(&data);
     for kernels in Backend::available().into_iter().filter_map(Kernels::new) {

@@ -21,7 +21,7 @@ pub struct SamplingArgs {
     #[arg(long, value_name = "K", allow_negative_numbers = true)]
     pub top_k: Option<NonZeroUsize>,
     /// Another seed draws other ids; the same one draws the same again [default: 0]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
     pub seed: Option<u64>,
 }
 

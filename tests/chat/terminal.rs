@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::Command;
 
-use rexpect::process::wait::WaitStatus;
+use rexpect::process::WaitStatus;
 use rexpect::session::{PtySession, spawn_command};
 
 use crate::support::text::toy;
@@ -145,7 +145,7 @@ fn thoughts_are_dimmed_or_counted() {
     let mut person = Person::sits_down(&["--gen", "5", "--show-thinking"]);
     person.asks("one");
     // Erased, dimmed, and not what is being done.
-    person.0.exp_regex("\x1b\\[K\x1b\\[2m[^rt]").unwrap();
+    person.0.exp_regex("\x1b\\[K\x1b\\[2m[^rta]").unwrap();
     person.sees("\x1b[0m");
     person.sees("the answer is not kept");
     person.sees("> ");
@@ -154,7 +154,7 @@ fn thoughts_are_dimmed_or_counted() {
 
     let mut person = Person::sits_down(&["--gen", "5"]);
     person.asks("one");
-    person.sees("thinking: 4");
+    person.sees("thinking: 4 ids");
     person.sees("the answer is not kept");
     person.sees("> ");
     person.presses_control('d');

@@ -79,22 +79,12 @@ mod tests {
     #[test]
     fn every_code_decodes_in_every_column_to_the_bits_of_the_specification() {
         let magnitudes = [0.0_f32, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0];
-        let bits =
-            |code: u8| magnitudes[usize::from(code & 7)].to_bits() | u32::from(code & 8) << 28;
+        let bits = |code: u8| magnitudes[usize::from(code & 7)].to_bits() | u32::from(code & 8) << 28;
         for lanes in Backend::available().into_iter().filter_map(Backend::detect) {
             for first in 0..=255_u8 {
-                let bytes =
-                    core::array::from_fn(|i| first.wrapping_add((i as u8).wrapping_mul(37)));
-                let expected: Vec<u32> = bytes
-                    .iter()
-                    .flat_map(|byte| [bits(byte & 15), bits(byte >> 4)])
-                    .collect();
-                assert_eq!(
-                    lanes.run(Decode(bytes))[..],
-                    expected,
-                    "{} {first}",
-                    lanes.backend()
-                );
+                let bytes = core::array::from_fn(|i| first.wrapping_add((i as u8).wrapping_mul(37)));
+                let expected: Vec<u32> = bytes.iter().flat_map(|byte| [bits(byte & 15), bits(byte >> 4)]).collect();
+                assert_eq!(lanes.run(Decode(bytes))[..], expected, "{} {first}", lanes.backend());
             }
         }
     }

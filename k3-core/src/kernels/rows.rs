@@ -43,10 +43,7 @@ impl<'a> WeightRow<'a> for F32Row<'a> {
     fn new(matrix: &Matrix<'a>, row: usize) -> Self {
         let data = matrix.row_data(row);
         let whole = data.len() / Self::GROUP_BYTES * Self::GROUP_BYTES;
-        Self {
-            groups: data[..whole].as_chunks().0.as_chunks().0,
-            tail: &data[whole..],
-        }
+        Self { groups: data[..whole].as_chunks().0.as_chunks().0, tail: &data[whole..] }
     }
 
     #[inline(always)]
@@ -57,22 +54,13 @@ impl<'a> WeightRow<'a> for F32Row<'a> {
     #[inline(always)]
     fn group<L: Lanes>(self, lanes: L, group: usize) -> [L::Vector; GROUP_VECTORS] {
         let [a, b, c, d] = &self.groups[group];
-        [
-            lanes.load_bytes(a),
-            lanes.load_bytes(b),
-            lanes.load_bytes(c),
-            lanes.load_bytes(d),
-        ]
+        [lanes.load_bytes(a), lanes.load_bytes(b), lanes.load_bytes(c), lanes.load_bytes(d)]
     }
 
     #[inline(always)]
     fn tail(self) -> Group {
         let mut group = Group::default();
-        for (value, bytes) in group
-            .as_flattened_mut()
-            .iter_mut()
-            .zip(self.tail.as_chunks().0)
-        {
+        for (value, bytes) in group.as_flattened_mut().iter_mut().zip(self.tail.as_chunks().0) {
             *value = f32::from_le_bytes(*bytes);
         }
         group
@@ -93,10 +81,7 @@ impl<'a> WeightRow<'a> for Bf16Row<'a> {
     fn new(matrix: &Matrix<'a>, row: usize) -> Self {
         let data = matrix.row_data(row);
         let whole = data.len() / Self::GROUP_BYTES * Self::GROUP_BYTES;
-        Self {
-            groups: data[..whole].as_chunks().0.as_chunks().0,
-            tail: &data[whole..],
-        }
+        Self { groups: data[..whole].as_chunks().0.as_chunks().0, tail: &data[whole..] }
     }
 
     #[inline(always)]
@@ -107,22 +92,13 @@ impl<'a> WeightRow<'a> for Bf16Row<'a> {
     #[inline(always)]
     fn group<L: Lanes>(self, lanes: L, group: usize) -> [L::Vector; GROUP_VECTORS] {
         let [a, b, c, d] = &self.groups[group];
-        [
-            lanes.load_bf16(a),
-            lanes.load_bf16(b),
-            lanes.load_bf16(c),
-            lanes.load_bf16(d),
-        ]
+        [lanes.load_bf16(a), lanes.load_bf16(b), lanes.load_bf16(c), lanes.load_bf16(d)]
     }
 
     #[inline(always)]
     fn tail(self) -> Group {
         let mut group = Group::default();
-        for (value, bytes) in group
-            .as_flattened_mut()
-            .iter_mut()
-            .zip(self.tail.as_chunks().0)
-        {
+        for (value, bytes) in group.as_flattened_mut().iter_mut().zip(self.tail.as_chunks().0) {
             *value = f32::from_bits(u32::from(u16::from_le_bytes(*bytes)) << 16);
         }
         group
@@ -141,10 +117,7 @@ impl<'a> WeightRow<'a> for Mxfp4Row<'a> {
 
     #[inline(always)]
     fn new(matrix: &Matrix<'a>, row: usize) -> Self {
-        Self {
-            groups: matrix.row_data(row).as_chunks().0,
-            scales: matrix.row_scales(row),
-        }
+        Self { groups: matrix.row_data(row).as_chunks().0, scales: matrix.row_scales(row) }
     }
 
     #[inline(always)]

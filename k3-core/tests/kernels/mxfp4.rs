@@ -5,9 +5,7 @@ use k3_core::kernels::{Encoding, Matrix, OutputTile};
 use crate::data::{Kind, Packed, Random, all_kernels, assert_same, e2m1, e8m0};
 
 /// The values of the specification, by code.
-const TABLE: [f32; 16] = [
-    0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0, -0.0, -0.5, -1.0, -1.5, -2.0, -3.0, -4.0, -6.0,
-];
+const TABLE: [f32; 16] = [0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0, -0.0, -0.5, -1.0, -1.5, -2.0, -3.0, -4.0, -6.0];
 
 #[test]
 fn the_fields_of_a_code_give_the_table_of_the_specification() {
@@ -38,11 +36,7 @@ fn every_byte_with_every_scale_decodes_to_the_table() {
                 let mut sums = [9.0; 32];
                 kernels.column_sums(&matrix, &[1.0], &mut sums);
                 let expected: Vec<f32> = expected.iter().map(|value| value + 0.0).collect();
-                assert_same(
-                    &sums,
-                    &expected,
-                    &format!("{} scale {scale}", kernels.backend()),
-                );
+                assert_same(&sums, &expected, &format!("{} scale {scale}", kernels.backend()));
             }
         }
     }
@@ -54,9 +48,7 @@ fn scaling_group_sums_equals_scaling_weights() {
     let x = random.values(3584, Kind::Moderate);
     for first in (40..=200_u8).step_by(16) {
         let codes: Vec<u8> = (0..3584 / 2).map(|_| random.bits() as u8).collect();
-        let scales: Vec<u8> = (0..3584 / 32)
-            .map(|_| first + random.below(16) as u8)
-            .collect();
+        let scales: Vec<u8> = (0..3584 / 32).map(|_| first + random.below(16) as u8).collect();
         let matrix = Matrix::mxfp4(&codes, &scales, 1, 3584);
         let mut dequantised = vec![0.0; 3584];
         matrix.row_to_f32(0, &mut dequantised);

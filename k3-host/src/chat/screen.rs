@@ -50,7 +50,10 @@ pub struct Screen {
     ends_line: bool,
     /// Whether a line stands there that says what is being done.
     has_status: bool,
+    /// Ids of the prompt.
     prompt: usize,
+    /// Whether the model is known to think.
+    thinks: bool,
 }
 
 impl Screen {
@@ -73,6 +76,7 @@ impl Screen {
             ends_line: true,
             has_status: false,
             prompt: 0,
+            thinks: false,
         }
     }
 
@@ -101,6 +105,7 @@ impl Screen {
     }
 
     fn text(&mut self, channel: Channel, text: &str) -> io::Result<()> {
+        self.thinks = channel == Channel::Think;
         let section = match channel {
             Channel::Think if self.thoughts == Thoughts::Hidden => return Ok(()),
             Channel::Think => Section::Thoughts,
@@ -146,8 +151,9 @@ impl Screen {
         }
         let status = match positions.checked_sub(self.prompt) {
             None => format!("reading: {positions} of {}", self.prompt),
-            Some(0) => "reading".into(),
-            Some(ids) => format!("thinking: {ids}"),
+            // What is about to be fed is the last of the ids that were chosen.
+            Some(fed) if self.thinks => format!("thinking: {} ids", fed + 1),
+            Some(fed) => format!("answering: {} ids", fed + 1),
         };
         self.has_status = true;
         write!(self.answers, "{ERASE_LINE}{DIM}{status}{NORMAL}")?;
@@ -164,6 +170,7 @@ impl Screen {
 
     fn prompt(&mut self, ids: usize, reuse: Reuse) -> io::Result<()> {
         self.prompt = ids;
+        self.thinks = false;
         self.note(&match reuse {
             Reuse::Empty => format!("{ids} positions to read"),
             Reuse::Positions(reused) => format!("{reused} of {ids} positions reused, {} to read", ids - reused),

@@ -8,6 +8,7 @@
 
 use std::time::Instant;
 
+use k3_core::Error;
 use k3_core::chat::history::{Entry, History, Speaker};
 use k3_core::chat::{
     Conversation, RenderOptions, Thinking, TurnTokens, encode, read_cut_turn, read_stored_turn, render,
@@ -175,9 +176,9 @@ impl<'a, P: Predictor> Session<'a, P> {
             Ok(()) => Kept::Cut,
             Err(error) if earlier.is_some() => {
                 self.restore(earlier);
-                Kept::Earlier(error.to_string())
+                Kept::Earlier(reason(error))
             }
-            Err(error) => Kept::Not(error.to_string()),
+            Err(error) => Kept::Not(reason(error)),
         };
         self.file.save(&self.history)?;
         Ok(Asked::Answered(Answer { ids, stop, kept, timing }))
@@ -246,6 +247,14 @@ impl<'a, P: Predictor> Session<'a, P> {
         } else {
             (generated == self.settings.generate).then_some(Stop::Limit)
         }
+    }
+}
+
+/// Why an answer cannot be kept.
+fn reason(error: Error) -> String {
+    match error {
+        Error::Turn(reason) => reason,
+        other => other.to_string(),
     }
 }
 
