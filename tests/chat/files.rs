@@ -1,9 +1,9 @@
 //! The history file: validated, never half written, never overwritten by a run that was refused.
 
 use std::io::Write;
-use std::path::PathBuf;
-use std::process::{Command, Stdio};
-use std::time::Duration;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
 
 use crate::piped::chat;
 use crate::support::text::toy;
@@ -87,45 +87,67 @@ fn a_file_that_ends_in_a_question_goes_on() {
     }
 }
 
-/// Whenever the program is killed, the file is a history, and that of some moment of the conversation.
+/// A conversation whose file takes a while to write: two megabytes of thoughts, which no prompt holds without thinking.
+fn long_history() -> String {
+    let thoughts = "so ".repeat(700_000);
+    let answer = format!("{{\"role\":\"assistant\",\"content\":\"b\",\"reasoning_content\":\"{thoughts}\"}}\n");
+    [USER, &answer].concat()
+}
+
+/// Whenever the program is killed, the file is that of some moment of the conversation, and whole.
 #[test]
 fn killed_at_any_moment_the_file_is_whole() {
+    let old = long_history();
     let input = "one\ntwo\n/undo\nthree\n";
-    let flags = ["--no-think", "--gen", "4", "--context", "300"];
-    let (_folder, whole) = history(b"");
-    let moments = moments_of(input, &flags, &whole);
-    assert!(moments.len() >= 6);
-
-    let mut seen = vec![0; moments.len()];
     let (folder, path) = history(b"");
-    for round in 0..60_u64 {
-        std::fs::write(&path, b"").unwrap();
-        let mut child = Command::new(env!("CARGO_BIN_EXE_k3-host"))
-            .args(["chat", toy(), "--threads", "1", "--history", path.to_str().unwrap()])
-            .args(flags)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap();
-        child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
-        // From the first sign of an answer on, at moments that move.
-        let mut output = child.stdout.take().unwrap();
-        let _ = std::io::Read::read(&mut output, &mut [0]);
-        std::thread::sleep(Duration::from_micros(round * 997 % 40_000));
-        let _ = child.kill();
-        child.wait().unwrap();
+    let moments = moments_of(input, &old, &path);
+    assert_eq!(moments.len(), 1 + 2 + 2 + 1 + 2);
+
+    let whole = time_of(input, &old, &path, None);
+    let mut seen = vec![0; moments.len()];
+    for round in 0..ROUNDS {
+        // From before the first save to after the last.
+        time_of(input, &old, &path, Some(whole * round * 11 / 10 / ROUNDS));
         let found = std::fs::read_to_string(&path).unwrap();
         let moment = moments.iter().position(|moment| *moment == found);
-        let moment = moment.unwrap_or_else(|| panic!("round {round}: no moment of the conversation: {found}"));
-        seen[moment] += 1;
+        seen[moment.unwrap_or_else(|| panic!("round {round}: {} bytes of no moment", found.len()))] += 1;
         clean(folder.path());
     }
-    assert!(seen.iter().filter(|count| **count > 0).count() > 1, "all kills hit the same moment: {seen:?}");
+    let hit = seen.iter().filter(|count| **count > 0).count();
+    assert!(hit > 2, "the kills hit too few moments: {seen:?}");
+}
+
+const ROUNDS: u32 = 80;
+
+/// How long the conversation takes. It is killed after `limit`, if there is one.
+fn time_of(input: &str, old: &str, path: &Path, limit: Option<Duration>) -> Duration {
+    std::fs::write(path, old).unwrap();
+    let started = Instant::now();
+    let mut child = start(path);
+    child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
+    if let Some(limit) = limit {
+        std::thread::sleep(limit);
+        let _ = child.kill();
+    }
+    child.wait().unwrap();
+    started.elapsed()
+}
+
+const BRIEF: [&str; 5] = ["--no-think", "--gen", "4", "--context", "300"];
+
+fn start(path: &Path) -> Child {
+    Command::new(env!("CARGO_BIN_EXE_k3-host"))
+        .args(["chat", toy(), "--threads", "1", "--history", path.to_str().unwrap()])
+        .args(BRIEF)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap()
 }
 
 /// A killed save may leave its temporary file behind.
-fn clean(folder: &std::path::Path) {
+fn clean(folder: &Path) {
     for entry in std::fs::read_dir(folder).unwrap().map(Result::unwrap) {
         if entry.file_name() != "history.jsonl" {
             std::fs::remove_file(entry.path()).unwrap();
@@ -133,19 +155,20 @@ fn clean(folder: &std::path::Path) {
     }
 }
 
-/// What the file holds after each save of a conversation: the answers are greedy, so every run has the same.
-fn moments_of(input: &str, flags: &[&str], path: &std::path::Path) -> Vec<String> {
-    let mut moments = vec![String::new()];
+/// What the file holds after each save of a conversation that goes on from `old`: the answers are greedy, so every run has
+/// the same.
+fn moments_of(input: &str, old: &str, path: &Path) -> Vec<String> {
+    let mut moments = vec![old.to_owned()];
     let lines: Vec<&str> = input.lines().collect();
     for count in 1..=lines.len() {
-        std::fs::write(path, b"").unwrap();
+        std::fs::write(path, old).unwrap();
         let input = lines[..count].join("\n");
-        expect_exit(&chat(&input, &[flags, &["--history", path.to_str().unwrap()]].concat()), 0);
+        expect_exit(&chat(&input, &[&BRIEF[..], &["--history", path.to_str().unwrap()]].concat()), 0);
         let after = std::fs::read_to_string(path).unwrap();
         if !lines[count - 1].starts_with('/') {
             // Before the answer there was only its question.
-            let before: Vec<&str> = after.lines().collect();
-            moments.push(before[..before.len() - 1].iter().map(|line| format!("{line}\n")).collect());
+            let before = after.trim_end().rfind('\n').unwrap() + 1;
+            moments.push(after[..before].to_owned());
         }
         moments.push(after);
     }

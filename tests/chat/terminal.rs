@@ -51,7 +51,7 @@ impl Person {
     }
 
     /// The program has ended by itself, and well.
-    fn is_done(mut self) {
+    fn leaves(mut self) {
         self.0.exp_eof().unwrap();
         let status = self.0.process().wait().unwrap();
         assert!(matches!(status, WaitStatus::Exited(_, 0)), "{status:?}");
@@ -76,7 +76,7 @@ fn ctrl_c_stops_an_answer_and_the_session_goes_on() {
     person.sees("positions to read");
     person.sees_an_answer_begin();
     person.presses_control('c');
-    person.sees("stopped; the answer is kept as far as it went");
+    person.sees("stopped; the answer is");
     person.sees("> ");
 
     // Recalled with the arrow, and stopped again.
@@ -85,15 +85,16 @@ fn ctrl_c_stops_an_answer_and_the_session_goes_on() {
     person.asks(" more");
     person.sees_an_answer_begin();
     person.presses_control('c');
-    person.sees("stopped; the answer is kept as far as it went");
+    person.sees("stopped; the answer is");
     person.sees("> ");
 
     person.asks("/stats");
     person.sees("positions are in use");
     person.sees("> ");
     person.asks("/exit");
-    person.is_done();
-    assert_eq!(questions(&path), ["one", "one more"]);
+    person.leaves();
+    // Noise may hold a control token, and is then not kept; so "one" need not be there.
+    assert_eq!(questions(&path).last().map(String::as_str), Some("one more"));
 }
 
 #[test]
@@ -117,7 +118,7 @@ fn an_answer_streams_to_its_end_and_many_lines_are_one_question() {
     person.sees("error: cannot write no/such/folder/x");
     person.sees("> ");
     person.presses_control('d');
-    person.is_done();
+    person.leaves();
 }
 
 #[test]
@@ -137,7 +138,20 @@ fn ctrl_c_at_the_prompt_gives_up_the_line_and_hints() {
     person.sees("0 of 20000 positions are in use");
     person.sees("> ");
     person.presses_control('d');
-    person.is_done();
+    person.leaves();
+}
+
+/// All at once, as when keys repeat or text is pasted into a terminal that does not mark it: nothing is lost between lines.
+#[test]
+fn lines_typed_ahead_are_not_lost() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("history.jsonl");
+    let mut person = Person::sits_down(&["--no-think", "--gen", "3", "--history", path.to_str().unwrap()]);
+    person.types("\"\"\"\rone\r\rtwo\"\"\"\rthree\r/stats\r");
+    person.sees("positions are in use");
+    person.presses_control('d');
+    person.leaves();
+    assert_eq!(questions(&path), ["one\n\ntwo", "three"]);
 }
 
 #[test]
@@ -150,7 +164,7 @@ fn thoughts_are_dimmed_or_counted() {
     person.sees("the answer is not kept");
     person.sees("> ");
     person.presses_control('d');
-    person.is_done();
+    person.leaves();
 
     let mut person = Person::sits_down(&["--gen", "5"]);
     person.asks("one");
@@ -158,5 +172,5 @@ fn thoughts_are_dimmed_or_counted() {
     person.sees("the answer is not kept");
     person.sees("> ");
     person.presses_control('d');
-    person.is_done();
+    person.leaves();
 }
