@@ -1,6 +1,6 @@
 //! How fast the kernels are on one thread, beside what the memory and the arithmetic units of this machine can do.
 //!
-//! `cargo bench -p k3-core --bench kernels [-- PART-OF-A-NAME]`. Every candidate runs once per round, in turn, so that a
+//! `cargo bench -p k3-core --bench kernels [-- 'PART-OF-A-NAME|ANOTHER']`. Every candidate runs once per round, in turn, so that a
 //! change in the machine's speed meets all of them; the median over the rounds and the best round are printed.
 
 use std::hint::black_box;
@@ -224,14 +224,14 @@ fn kernels_of(kernels: Kernels, data: &Data) -> Vec<Candidate<'_>> {
 }
 
 fn main() {
-    let arguments = std::env::args().skip(1);
-    let wanted = arguments.filter(|argument| !argument.starts_with('-')).next_back().unwrap_or_default();
+    let mut arguments = std::env::args().skip(1);
+    let wanted = arguments.rfind(|argument| !argument.starts_with('-')).unwrap_or_default();
     let data = Data::new();
     let mut candidates = limits(&data);
     for kernels in Backend::available().into_iter().filter_map(Kernels::new) {
         candidates.extend(kernels_of(kernels, &data));
     }
-    candidates.retain(|candidate| candidate.name.contains(&wanted));
+    candidates.retain(|candidate| wanted.split('|').any(|part| candidate.name.contains(part)));
 
     let mut seconds = vec![Vec::new(); candidates.len()];
     for _ in 0..ROUNDS {

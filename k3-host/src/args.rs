@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Parser, Subcommand};
 
-use crate::commands::{bench, chat, demo, run, synth};
+use crate::commands::{bench, chat, demo, run, synth, tokenize};
 
 /// Runs Kimi K3 on one ordinary CPU machine, exactly, at any memory budget.
 #[derive(Debug, Parser)]
@@ -28,6 +28,8 @@ pub enum Command {
     Bench(bench::BenchArgs),
     /// Make a checkpoint of any shape, in the released layout, from a seed
     Synth(synth::SynthArgs),
+    /// Turn text into token ids, or ids into text
+    Tokenize(tokenize::TokenizeArgs),
 }
 
 /// How to load a model and compute with it.

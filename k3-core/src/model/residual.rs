@@ -78,10 +78,10 @@ impl Residual {
         }
     }
 
-    /// Mixes the saved sums and, unless it is empty, the prefix sum into `out`, `[positions, hidden]`.
+    /// Mixes the saved sums and the prefix sum, which must not be empty, into `out`, `[positions, hidden]`.
     pub fn mix(&mut self, compute: &Compute<'_>, mix: &ResidualMix<'_>, out: &mut [f32]) {
-        let Self { sources, scores, hidden, most_sources, saved, empty } = self;
-        let count = if *empty { *saved } else { *saved + 1 };
+        let Self { sources, scores, hidden, most_sources, saved, .. } = self;
+        let count = *saved + 1;
         let out = Chunks { data: out, length: *hidden };
         for_each_chunk(compute.workers, [out], scores, &|position, [out], scores| {
             let sources = &sources[position * *most_sources * *hidden..][..count * *hidden];

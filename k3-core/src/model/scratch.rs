@@ -77,13 +77,15 @@ impl Scratch {
         let has_attention = |kind| config.layers.iter().any(|layer| layer.attention == kind);
         let has_feed_forward = |kind| config.layers.iter().any(|layer| layer.feed_forward == kind);
         let chunk_if = |used| if used { chunk } else { 0 };
+        let has_cache = has_attention(Attention::Mla);
+        let cached = if has_cache { capacity } else { 0 };
         Self {
             positions: chunk,
             residual: Residual::new(config, chunk, threads),
             input: vec![0.0; chunk * config.hidden],
             output: vec![0.0; chunk * config.hidden],
             kda: KdaScratch::new(&config.kda, chunk_if(has_attention(Attention::Kda)), threads),
-            mla: MlaScratch::new(&config.mla, chunk_if(has_attention(Attention::Mla)), threads, capacity),
+            mla: MlaScratch::new(&config.mla, chunk_if(has_cache), threads, cached),
             dense: MlpScratch::new(chunk_if(has_feed_forward(FeedForward::Dense)), config.dense_width),
             moe: MoeScratch::new(config, chunk_if(has_feed_forward(FeedForward::Moe))),
             logits: vec![0.0; logits.rows(chunk) * config.vocabulary],

@@ -22,12 +22,6 @@ pub fn sigmoid_gate(x: &mut [f32], gate: &[f32]) {
     }
 }
 
-/// `x · σ(x)`.
-#[must_use]
-pub fn silu(x: f32) -> f32 {
-    x * sigmoid(x)
-}
-
 fn soft_cap(x: f32, cap: f32) -> f32 {
     cap * tanh(x / cap)
 }

@@ -1,6 +1,6 @@
 //! The short causal convolution in front of delta attention.
 
-use super::activation::silu;
+use crate::kernels::math::silu;
 
 /// The inputs of one channel range at one position and at the `taps − 1` positions before it, oldest first.
 ///

@@ -13,6 +13,7 @@ use core::ops::Range;
 use super::atoms::Atoms;
 use super::classes::step_point;
 use super::ranks::{NO_RANK, Ranks};
+use super::vocabulary::MAX_TOKENS;
 
 /// What merging looks up.
 #[derive(Debug)]
@@ -70,6 +71,8 @@ const PART_BITS: u32 = SHORT.ilog2();
 
 /// What is no token, in place of a pair.
 const NO_PAIR: u32 = u32::MAX;
+
+const _: () = assert!(MAX_TOKENS << PART_BITS < NO_PAIR as usize, "a pair has room for every rank");
 
 /// A short piece. Its parts are numbered as they were at the start; a part that is merged takes the number of its left
 /// half, and the number of the right half is out of use. Number `parts` stands for the end.

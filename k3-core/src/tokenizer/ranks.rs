@@ -1,8 +1,8 @@
 //! Finds the rank of a stretch of text: the one question that merging asks, millions of times.
 //!
-//! Two open-addressing tables. Three of four tokens have at most eight bytes; their table holds the bytes themselves, as
-//! one number, so that a lookup touches one place and compares once. Longer tokens have a table of 32-bit slots with the
-//! rank and, in the bits that the rank leaves free, a tag from the hash: nearly all that is no token is told by the tag.
+//! Two open-addressing tables. Seven of ten tokens have at most eight bytes; their table holds the bytes themselves, as
+//! one number, and a byte of hash per slot apart. Longer tokens have a table of 32-bit slots with the rank and, in the
+//! bits that the rank leaves free, a tag from the hash. In both, nearly all that is no token is told by the tag.
 
 use alloc::format;
 use alloc::vec;

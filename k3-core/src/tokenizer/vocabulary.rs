@@ -11,7 +11,7 @@ use super::MODEL_FILE;
 use crate::{Error, Result};
 
 /// More tokens than this are refused. The released vocabulary has 163,584.
-const MAX_TOKENS: usize = 1 << 22;
+pub(super) const MAX_TOKENS: usize = 1 << 22;
 
 /// The bytes of every token, by rank.
 ///

@@ -5,3 +5,4 @@ pub mod chat;
 pub mod demo;
 pub mod run;
 pub mod synth;
+pub mod tokenize;

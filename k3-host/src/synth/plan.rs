@@ -26,7 +26,7 @@ pub(super) struct Tensor {
     pub(super) recipe: Recipe,
     pub(super) rows: usize,
     pub(super) columns: usize,
-    pub(super) dimensions: Vec<u64>,
+    dimensions: Vec<u64>,
 }
 
 impl Tensor {
