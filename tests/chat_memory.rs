@@ -11,7 +11,7 @@ use k3_core::sample::{Sampler, SamplingSettings};
 use k3_host::chat::{Asked, HistoryFile, Progress, Session, Settings, ThreadedSequence, Watcher};
 use k3_host::engine::Engine;
 use support::engine_args;
-use support::text::{TOKENIZER, TOY};
+use support::text::BYTES;
 
 /// The system's allocator, and how many bytes of it are in use.
 struct Counting;
@@ -51,12 +51,13 @@ impl Watcher for Nobody {
 
 #[test]
 fn a_hundred_requests_take_no_more_memory_than_ten() {
-    let engine = Engine::open(&TOY, &engine_args()).unwrap();
+    let engine = Engine::open(&BYTES, &engine_args()).unwrap();
+    let tokenizer = k3_host::tokenizer::load(&BYTES).unwrap();
     let predictor = ThreadedSequence::new(&engine, engine.sequence(300, WantedLogits::Last).unwrap());
     let sampler = Sampler::new(SamplingSettings::default()).unwrap();
     let settings = Settings { thinking: Thinking::Off, generate: 5, stop_ids: Vec::new(), sampler };
     let file = HistoryFile::open(None, None).unwrap();
-    let mut session = Session::new(predictor, &TOKENIZER, settings, file).unwrap();
+    let mut session = Session::new(predictor, &tokenizer, settings, file).unwrap();
     let mut request = |number: usize| {
         let question = format!("What is {number} times {number}?");
         assert!(matches!(session.ask(&question, &mut Nobody).unwrap(), Asked::Answered(_)));

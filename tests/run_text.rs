@@ -4,7 +4,7 @@ mod support;
 
 use k3_core::tokenizer::Mode;
 use serde_json::Value;
-use support::text::{TOKENIZER, toy};
+use support::text::{BYTES, TOKENIZER, split_characters, toy};
 use support::{Reference, expect_exit, fixture, joined, k3_host};
 
 /// Runs on the toy model; returns standard output and the results.
@@ -38,15 +38,29 @@ fn text_is_encoded_generated_from_and_decoded() {
     assert!(by_ids.get("text").is_none() && by_ids.get("prompt").is_none());
 }
 
-/// Noise has many tokens that are parts of characters.
+/// Every character of several bytes is split over tokens of one byte.
 #[test]
-fn broken_characters_are_shown_once_they_are_whole_or_cannot_become_so() {
-    let (stdout, results) = run(&["--prompt", "x", "--gen", "200", "--seed", "5", "--top-p", "1"]);
-    let bytes = TOKENIZER.decode(&ids(&results, "ids")).unwrap();
-    let text = String::from_utf8_lossy(&bytes);
-    assert!(text.contains(char::REPLACEMENT_CHARACTER), "the noise has no broken character");
-    assert_eq!(stdout, format!("{text}\n"));
-    assert_eq!(results["text"], *text);
+fn split_characters_are_shown_whole_and_broken_ones_as_such() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("results.json");
+    let flags = ["--prompt", "x", "--gen", "2000", "--top-p", "1", "--threads", "1", "--out", out.to_str().unwrap()];
+    let (mut split, mut broken) = (0, 0);
+    for seed in ["0", "1", "2", "3", "4", "5", "6", "7"] {
+        let args = [&["run", BYTES.to_str().unwrap()], &flags[..], &["--seed", seed]].concat();
+        let (stdout, _) = expect_exit(&k3_host(args), 0);
+        let results: Value = serde_json::from_slice(&std::fs::read(&out).unwrap()).unwrap();
+        let tokenizer = k3_host::tokenizer::load(&BYTES).unwrap();
+        let mut generated = ids(&results, "ids");
+        // [EOS], <|end_of_msg|> and the end that the config names.
+        generated.pop_if(|id| [257, 258, 511].contains(id));
+        let bytes = tokenizer.decode(&generated).unwrap();
+        let text = String::from_utf8_lossy(&bytes);
+        assert_eq!(stdout, format!("{text}\n"));
+        assert_eq!(results["text"], *text);
+        split += split_characters(&text);
+        broken += text.matches(char::REPLACEMENT_CHARACTER).count();
+    }
+    assert!(split > 0 && broken > 0, "{split} split characters, {broken} broken ones");
 }
 
 #[test]

@@ -6,6 +6,7 @@ use k3_host::chat::{Asked, Kept, Session, Stop};
 use k3_host::sequence::Reuse;
 
 use crate::script::{Memory, Script, answered, ids, limited, scripted};
+use crate::support::text::TOKENIZER;
 
 const THINKING: Thinking = Thinking::On(Some(Effort::Max));
 const PARIS: &str =
@@ -60,6 +61,14 @@ fn an_answer_in_other_tokens_is_read_again() {
     assert_eq!(ask(&mut session, "France?").1, Kept::Whole);
     assert_eq!(session.history().entries()[1].content, "Paris");
     assert!(matches!(ask(&mut session, "again?").0.reuse, Some(Reuse::Departs { .. })));
+}
+
+#[test]
+fn a_character_split_over_tokens_is_held_until_it_is_whole() {
+    let answer = PARIS.replace("Paris", "🧑‍💻");
+    assert!(ids("🧑‍💻").iter().any(|&id| std::str::from_utf8(TOKENIZER.token(id).unwrap()).is_err()));
+    let mut session = scripted(Script::new(&[&answer]), THINKING);
+    assert_eq!(ask(&mut session, "who?").0.response, "🧑‍💻");
 }
 
 #[test]
