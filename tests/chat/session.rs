@@ -126,6 +126,17 @@ fn a_stop_id_and_the_most_ids_cut_an_answer() {
     }
 }
 
+/// What may become a tag is held back, and shown if the answer ends before it does.
+#[test]
+fn an_answer_cut_inside_a_tag_loses_no_text() {
+    let mut session = limited(Script::new(&["Paris<|close|>response<|sep|>"]), Thinking::Off, 2);
+    let mut seen = Memory::default();
+    let asked = answered(session.ask("France?", &mut seen).unwrap());
+    assert_eq!((asked.stop, asked.kept), (Stop::Limit, Kept::Cut));
+    assert_eq!(seen.response, "Paris<|close|>");
+    assert_eq!(session.history().entries()[1].content, "Paris");
+}
+
 #[test]
 fn a_question_with_no_room_is_refused_and_the_session_goes_on() {
     let mut probe = scripted(Script::new(&[PARIS, PARIS]), THINKING);

@@ -1,7 +1,7 @@
 //! What tests with text need: the released tokenizer, and a model with its vocabulary.
 
 #[path = "../../k3-core/src/tokenizer/tests/released_files.rs"]
-mod released_files;
+pub mod released_files;
 
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
