@@ -37,6 +37,12 @@ pub enum Error {
         /// The system's own words.
         reason: String,
     },
+    /// There is not so much memory.
+    #[error("no memory for {bytes} bytes")]
+    Memory {
+        /// How many bytes were wanted at once.
+        bytes: u64,
+    },
     /// A token id is outside the vocabulary.
     #[error("token id {id} is outside the vocabulary of {vocabulary}")]
     TokenId {
@@ -100,6 +106,14 @@ pub enum Error {
     /// A sampling setting is out of range.
     #[error("sampling: {0}")]
     Sampling(String),
+}
+
+impl Error {
+    /// Whether an input cannot be trusted, and no work was begun on it; otherwise, work failed on the way.
+    #[must_use]
+    pub fn is_refusal(&self) -> bool {
+        !matches!(self, Self::Read { .. } | Self::Memory { .. } | Self::NotFinite { .. } | Self::BrokenState)
+    }
 }
 
 fn line_suffix(line: &Option<usize>) -> String {

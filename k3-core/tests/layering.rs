@@ -9,7 +9,7 @@ use syn::visit::{self, Visit};
 use syn::{Attribute, Item, ItemUse, Macro, UseTree};
 
 /// What each top-level module may use besides itself.
-const MAY_USE: [(&str, &[&str]); 11] = [
+const MAY_USE: [(&str, &[&str]); 13] = [
     ("error", &[]),
     ("host", &[]),
     ("config", &[]),
@@ -21,6 +21,8 @@ const MAY_USE: [(&str, &[&str]); 11] = [
     ("tokenizer", &["host"]),
     ("chat", &["tokenizer"]),
     ("sample", &["ops", "kernels"]),
+    ("report", &["kernels"]),
+    ("generate", &["model", "ops", "report"]),
 ];
 
 /// What belongs to the crate as a whole.

@@ -24,6 +24,11 @@ pub enum Command {
     Chat(chat::ChatArgs),
     /// Check the bundled 13-layer model against the logits of the model's published code
     Demo(demo::DemoArgs),
+    /// Print a fingerprint of each elementary function, to compare machines
+    Functions,
+    /// Run the WebAssembly command inside a sandbox
+    #[cfg(feature = "sandbox")]
+    Wasm(crate::commands::wasm::WasmArgs),
     /// Measure the kernels and the decode step against what this machine can do
     Bench(bench::BenchArgs),
     /// Make a checkpoint of any shape, in the released layout, from a seed

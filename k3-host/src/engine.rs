@@ -9,14 +9,15 @@ use k3_core::kernels::{Backend, Kernels};
 use k3_core::model::Model;
 use k3_core::model::compute::Compute;
 use k3_core::model::scratch::{Scratch, Sizes, WantedLogits};
+use k3_core::model::sequence::Sequence;
 use k3_core::model::source::WeightSource;
 use k3_core::model::state::State;
+use k3_core::report::Means;
 
 use crate::args::EngineArgs;
 use crate::checkpoint;
 use crate::failure::{Failure, Outcome};
 use crate::memory;
-use crate::sequence::Sequence;
 use crate::workers::{Threads, default_threads};
 
 /// Room for a sequence where the system does not say how much memory it has.
@@ -114,6 +115,12 @@ impl Engine {
 
     fn sizes(&self, capacity: usize, logits: WantedLogits) -> Sizes {
         Sizes { chunk: self.chunk.min(capacity), capacity, threads: self.threads(), logits }
+    }
+
+    /// What the engine computes with, for a report.
+    #[must_use]
+    pub fn means(&self) -> Means {
+        Means { backend: self.backend(), threads: self.threads(), layers: self.model.config().layers.len() }
     }
 
     /// Which kernels compute.

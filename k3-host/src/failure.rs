@@ -60,10 +60,7 @@ impl Failure {
 
 impl From<Error> for Failure {
     fn from(error: Error) -> Self {
-        let exit = match error {
-            Error::Read { .. } | Error::NotFinite { .. } | Error::BrokenState => Exit::Failed,
-            _ => Exit::Refused,
-        };
+        let exit = if error.is_refusal() { Exit::Refused } else { Exit::Failed };
         Self { exit, error: error.into() }
     }
 }

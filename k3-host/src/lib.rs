@@ -2,18 +2,22 @@
 
 pub mod args;
 pub mod bench;
+pub mod bundled;
 pub mod chat;
 pub mod checkpoint;
 pub mod commands;
 pub mod engine;
 pub mod failure;
+pub mod mapping;
 pub mod memory;
 pub mod oracle;
+pub mod output;
 pub mod prompt;
 pub mod replace;
 pub mod report;
 pub mod sampling;
-pub mod sequence;
+#[cfg(feature = "sandbox")]
+pub mod sandbox;
 pub mod state_file;
 pub mod storage;
 pub mod synth;

@@ -14,6 +14,12 @@ fn main() -> ExitCode {
         Command::Bench(args) => commands::bench::run(&args),
         Command::Synth(args) => commands::synth::run(&args),
         Command::Tokenize(args) => commands::tokenize::run(&args),
+        Command::Functions => {
+            commands::functions::run();
+            Ok(())
+        }
+        #[cfg(feature = "sandbox")]
+        Command::Wasm(args) => commands::wasm::run(&args),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

@@ -3,7 +3,6 @@
 use std::num::NonZeroUsize;
 
 use k3_core::sample::{Sampler, SamplingSettings};
-use serde::Serialize;
 
 use crate::failure::Outcome;
 
@@ -23,15 +22,6 @@ pub struct SamplingArgs {
     /// Another seed draws other ids; the same one draws the same again [default: 0]
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     pub seed: Option<u64>,
-}
-
-/// Sampling settings as a report gives them.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct SamplingReport {
-    temperature: f64,
-    top_p: f64,
-    top_k: Option<NonZeroUsize>,
-    seed: u64,
 }
 
 impl SamplingArgs {
@@ -55,12 +45,5 @@ impl SamplingArgs {
     /// A refusal if a setting is out of its range.
     pub fn sampler(&self) -> Outcome<Sampler> {
         Ok(self.settings().map_or(Ok(Sampler::greedy()), Sampler::new)?)
-    }
-
-    /// The same, for a report.
-    #[must_use]
-    pub fn report(&self) -> Option<SamplingReport> {
-        let SamplingSettings { temperature, top_p, top_k, seed } = self.settings()?;
-        Some(SamplingReport { temperature, top_p, top_k, seed })
     }
 }

@@ -3,9 +3,9 @@
 use std::path::Path;
 
 use k3_core::model::scratch::WantedLogits;
+use k3_core::model::sequence::{Reuse, Sequence};
 use k3_host::chat::{Predictor, ThreadedSequence};
 use k3_host::engine::Engine;
-use k3_host::sequence::{Reuse, Sequence};
 
 use crate::support::{Reference, engine_args, fixture};
 

@@ -3,10 +3,10 @@
 use std::collections::VecDeque;
 
 use k3_core::chat::{Channel, Thinking};
+use k3_core::model::sequence::Reuse;
 use k3_core::sample::Sampler;
 use k3_core::tokenizer::Mode;
 use k3_host::chat::{Answer, Asked, HistoryFile, Predictor, Progress, Session, Settings, Watcher};
-use k3_host::sequence::Reuse;
 
 use crate::support::text::TOKENIZER;
 

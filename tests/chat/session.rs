@@ -2,8 +2,8 @@
 
 use k3_core::chat::history::{Entry, Speaker};
 use k3_core::chat::{Effort, Thinking};
+use k3_core::model::sequence::Reuse;
 use k3_host::chat::{Asked, Kept, Session, Stop};
-use k3_host::sequence::Reuse;
 
 use crate::script::{Memory, Script, answered, ids, limited, scripted};
 use crate::support::text::TOKENIZER;

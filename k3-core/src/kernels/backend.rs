@@ -8,7 +8,11 @@ use core::str::FromStr;
 #[cfg(target_arch = "x86_64")]
 use super::avx2::Avx2;
 use super::lanes::{Kernel, Lanes};
+#[cfg(all(target_arch = "aarch64", target_feature = "neon"))]
+use super::neon::Neon;
 use super::scalar::Scalar;
+#[cfg(all(target_arch = "wasm32", target_feature = "simd128"))]
+use super::simd128::Simd128;
 
 /// An implementation of the kernels. All return the same bits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -18,6 +22,12 @@ pub enum Backend {
     /// x86-64 with AVX2.
     #[cfg(target_arch = "x86_64")]
     Avx2,
+    /// ARM64 with NEON.
+    #[cfg(all(target_arch = "aarch64", target_feature = "neon"))]
+    Neon,
+    /// WebAssembly compiled with SIMD128.
+    #[cfg(all(target_arch = "wasm32", target_feature = "simd128"))]
+    Simd128,
 }
 
 impl Backend {
@@ -26,6 +36,10 @@ impl Backend {
         Self::Scalar,
         #[cfg(target_arch = "x86_64")]
         Self::Avx2,
+        #[cfg(all(target_arch = "aarch64", target_feature = "neon"))]
+        Self::Neon,
+        #[cfg(all(target_arch = "wasm32", target_feature = "simd128"))]
+        Self::Simd128,
     ];
 
     /// The backends that this machine can run, the fastest last. Never empty.
@@ -47,6 +61,10 @@ impl Backend {
             Self::Scalar => "scalar",
             #[cfg(target_arch = "x86_64")]
             Self::Avx2 => "avx2",
+            #[cfg(all(target_arch = "aarch64", target_feature = "neon"))]
+            Self::Neon => "neon",
+            #[cfg(all(target_arch = "wasm32", target_feature = "simd128"))]
+            Self::Simd128 => "simd128",
         }
     }
 
@@ -56,6 +74,10 @@ impl Backend {
             Self::Scalar => Some(Detected::Scalar(Scalar)),
             #[cfg(target_arch = "x86_64")]
             Self::Avx2 => Avx2::detect().map(Detected::Avx2),
+            #[cfg(all(target_arch = "aarch64", target_feature = "neon"))]
+            Self::Neon => Some(Detected::Neon(Neon)),
+            #[cfg(all(target_arch = "wasm32", target_feature = "simd128"))]
+            Self::Simd128 => Some(Detected::Simd128(Simd128)),
         }
     }
 }
@@ -92,6 +114,10 @@ pub(super) enum Detected {
     Scalar(Scalar),
     #[cfg(target_arch = "x86_64")]
     Avx2(Avx2),
+    #[cfg(all(target_arch = "aarch64", target_feature = "neon"))]
+    Neon(Neon),
+    #[cfg(all(target_arch = "wasm32", target_feature = "simd128"))]
+    Simd128(Simd128),
 }
 
 impl Detected {
@@ -101,6 +127,10 @@ impl Detected {
             Self::Scalar(lanes) => lanes.run(kernel),
             #[cfg(target_arch = "x86_64")]
             Self::Avx2(lanes) => lanes.run(kernel),
+            #[cfg(all(target_arch = "aarch64", target_feature = "neon"))]
+            Self::Neon(lanes) => lanes.run(kernel),
+            #[cfg(all(target_arch = "wasm32", target_feature = "simd128"))]
+            Self::Simd128(lanes) => lanes.run(kernel),
         }
     }
 
@@ -110,6 +140,10 @@ impl Detected {
             Self::Scalar(_) => Backend::Scalar,
             #[cfg(target_arch = "x86_64")]
             Self::Avx2(_) => Backend::Avx2,
+            #[cfg(all(target_arch = "aarch64", target_feature = "neon"))]
+            Self::Neon(_) => Backend::Neon,
+            #[cfg(all(target_arch = "wasm32", target_feature = "simd128"))]
+            Self::Simd128(_) => Backend::Simd128,
         }
     }
 }

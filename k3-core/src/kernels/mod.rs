@@ -4,17 +4,22 @@
 mod avx2;
 mod backend;
 mod column_sums;
+pub mod fingerprint;
 mod lanes;
 pub mod math;
 mod matmul;
 mod matrix;
 mod mxfp4;
+#[cfg(all(target_arch = "aarch64", target_feature = "neon"))]
+mod neon;
 pub mod order;
 mod output;
 mod parallel;
 mod recurrence;
 mod rows;
 mod scalar;
+#[cfg(all(target_arch = "wasm32", target_feature = "simd128"))]
+mod simd128;
 
 pub use backend::{Backend, UnknownBackend};
 pub use matrix::{Encoding, Matrix};

@@ -10,6 +10,7 @@ mod moe;
 mod positions;
 mod residual;
 pub mod scratch;
+pub mod sequence;
 pub mod source;
 pub mod state;
 pub mod state_file;

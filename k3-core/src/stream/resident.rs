@@ -1,9 +1,9 @@
 //! A checkpoint that lies in memory whole: nothing is copied, nothing is read.
 
 use alloc::format;
-use alloc::string::ToString;
 use alloc::vec::Vec;
 
+use super::absent;
 use crate::checkpoint::names::{ExpertId, ExpertMatrix, Name, Part, TensorId};
 use crate::checkpoint::{Checkpoint, CheckpointIndex, Location, Span};
 use crate::kernels::{Encoding, Matrix};
@@ -69,10 +69,6 @@ impl<B: AsRef<[u8]> + Sync> Resident<B> {
         let location = self.index.expert(id).ok_or_else(|| absent(Name::Expert(id, Part::Plain)))?;
         Ok(self.at(location))
     }
-}
-
-fn absent(name: Name) -> Error {
-    Error::Tensor { name: name.to_string(), reason: "is not in the checkpoint".to_string() }
 }
 
 impl<B: AsRef<[u8]> + Sync> WeightSource for Resident<B> {

@@ -1,8 +1,7 @@
 //! Finds the rank of a stretch of text: the one question that merging asks, millions of times.
 //!
-//! Two open-addressing tables. Seven of ten tokens have at most eight bytes; their table holds the bytes themselves, as
-//! one number, and a byte of hash per slot apart. Longer tokens have a table of 32-bit slots with the rank and, in the
-//! bits that the rank leaves free, a tag from the hash. In both, nearly all that is no token is told by the tag.
+//! Two hash tables over numbers of 64 bits. Seven of ten tokens have at most eight bytes; in their table the number is the
+//! bytes themselves. In the other it is a hash, and the bytes are compared when it is found.
 
 use alloc::format;
 use alloc::vec;
@@ -15,15 +14,17 @@ use crate::Result;
 /// The rank of what is not a token; greater than all ranks.
 pub(super) const NO_RANK: u32 = u32::MAX;
 
-/// The longest token of the table of short ones.
+/// Up to so many bytes are their own key.
 const SHORT_BYTES: usize = 8;
 
 /// The tokens, and the way from bytes to rank.
 #[derive(Debug)]
 pub(super) struct Ranks {
     tokens: Tokens,
-    short: ShortTable,
-    long: LongTable,
+    short: Table,
+    long: Table,
+    /// The length of the longest token, in bytes.
+    longest: usize,
     /// Ranks of single bytes; all exist.
     bytes: [u32; 256],
 }
@@ -32,23 +33,26 @@ impl Ranks {
     /// # Errors
     /// [`crate::Error::Vocabulary`] if two lines hold the same token or a single byte is missing.
     pub(super) fn new(tokens: Tokens) -> Result<Ranks> {
-        let count = tokens.len();
         let short = tokens.iter().filter(|token| token.len() <= SHORT_BYTES).count();
         let mut ranks = Ranks {
-            short: ShortTable::new(short),
-            long: LongTable::new(count - short, count),
+            short: Table::new(short),
+            long: Table::new(tokens.len() - short),
+            longest: tokens.iter().map(<[u8]>::len).max().unwrap_or(0),
             bytes: [NO_RANK; 256],
             tokens,
         };
-        for rank in 0..count as u32 {
+        for rank in 0..ranks.tokens.len() as u32 {
             let token = ranks.tokens.get(rank).unwrap_or_default();
-            let earlier = match token.len() {
-                ..=SHORT_BYTES => ranks.short.insert(token, rank),
-                _ => ranks.long.insert(token, rank, &ranks.tokens),
-            };
+            let earlier = ranks.rank(token, 0..token.len());
             if earlier != NO_RANK {
                 let reason = format!("the token is that of line {} again", earlier + 1);
                 return Err(refuse(Some(rank as usize + 1), reason));
+            }
+            let (length, span) = (token.len(), 0..token.len());
+            if length <= SHORT_BYTES {
+                ranks.short.insert(Slot { key: short_key(token, span), length: length as u32, rank });
+            } else {
+                ranks.long.insert(Slot { key: hash(token), length: length as u32, rank });
             }
             if let [byte] = *token {
                 ranks.bytes[usize::from(byte)] = rank;
@@ -63,11 +67,16 @@ impl Ranks {
     /// The rank of a stretch of `text` that is not empty, or [`NO_RANK`].
     #[inline]
     pub(super) fn rank(&self, text: &[u8], span: Range<usize>) -> u32 {
-        if span.len() <= SHORT_BYTES {
-            self.short.rank(short_key(text, span.start, span.len()), span.len())
+        let length = span.len();
+        let found = if length <= SHORT_BYTES {
+            self.short.find(short_key(text, span), |slot| slot.length as usize == length)
+        } else if length <= self.longest {
+            let bytes = &text[span];
+            self.long.find(hash(bytes), |slot| self.tokens.get(slot.rank) == Some(bytes))
         } else {
-            self.long.rank(&text[span], &self.tokens)
-        }
+            None
+        };
+        found.map_or(NO_RANK, |slot| slot.rank)
     }
 
     /// The rank of one byte.
@@ -82,19 +91,22 @@ impl Ranks {
     }
 }
 
-/// `length` bytes of `text` from `start` on as one number, the first byte lowest; 1 to 8 of them.
+/// A stretch of `text` of one to eight bytes as a number, the first byte lowest.
 #[inline]
-fn short_key(text: &[u8], start: usize, length: usize) -> u64 {
-    let rest = &text[start..];
+fn short_key(text: &[u8], span: Range<usize>) -> u64 {
+    let rest = &text[span.start..];
     match rest.first_chunk::<8>() {
-        Some(eight) => u64::from_le_bytes(*eight) & (u64::MAX >> (64 - 8 * length)),
-        None => rest[..length].iter().rev().fold(0, |key, &byte| key << 8 | u64::from(byte)),
+        Some(eight) => u64::from_le_bytes(*eight) & (u64::MAX >> (64 - 8 * span.len())),
+        None => rest[..span.len()].iter().rev().fold(0, |key, &byte| key << 8 | u64::from(byte)),
     }
 }
 
-/// A number of slots that keeps at least two fifths of them empty, so that a probe soon meets an empty one.
-fn slots_for(tokens: usize) -> usize {
-    (tokens + tokens * 2 / 3 + 1).next_power_of_two()
+/// The hash of at least eight bytes, eight at a time; the last eight may overlap those before.
+#[inline]
+fn hash(bytes: &[u8]) -> u64 {
+    let (words, _) = bytes.as_chunks::<8>();
+    let last = bytes.last_chunk().map_or(0, |last| u64::from_le_bytes(*last));
+    words.iter().fold(last, |state, word| mix(state.rotate_left(32), u64::from_le_bytes(*word)))
 }
 
 /// Folds `word` into `state` by a widening multiplication.
@@ -105,123 +117,79 @@ fn mix(state: u64, word: u64) -> u64 {
     wide as u64 ^ (wide >> 64) as u64
 }
 
-/// The tokens of at most [`SHORT_BYTES`] bytes.
+/// A hash table of tokens.
+///
+/// Slots come in groups of eight, and a token is in the first group from its own on that had room. Most stretches that are
+/// asked about are no token: the tags of one group, compared all at once, say so without a look at the slots, which would
+/// not stay in a near cache, and without a branch that cannot be foreseen. Two slots in five are empty at least, so nearly
+/// every group has one and the search ends there.
 #[derive(Debug)]
-struct ShortTable {
-    /// A byte of each slot's hash, or 0 if the slot is empty. Most stretches that are asked about are no token, and these
-    /// few bytes say so without a look at the slots, which would not stay in a near cache.
-    tags: Vec<u8>,
-    slots: Vec<ShortSlot>,
+struct Table {
+    /// For each group one byte of the hash of each token, the first slot lowest; 0 where there is none.
+    tags: Vec<u64>,
+    slots: Vec<Slot>,
 }
 
 /// A token of the table.
 #[derive(Debug, Clone, Copy, Default)]
-struct ShortSlot {
+struct Slot {
     key: u64,
-    rank: u32,
     length: u32,
+    rank: u32,
 }
 
-impl ShortTable {
+/// Slots of a group.
+const GROUP: usize = 8;
+
+impl Table {
     fn new(tokens: usize) -> Self {
-        let slots = slots_for(tokens);
-        ShortTable { tags: vec![0; slots], slots: vec![ShortSlot::default(); slots] }
+        let slots = (tokens + tokens * 2 / 3 + GROUP).next_power_of_two();
+        Table { tags: vec![0; slots / GROUP], slots: vec![Slot::default(); slots] }
     }
 
+    /// The group where the search for a key begins, and its tag.
     #[inline]
-    fn rank(&self, key: u64, length: usize) -> u32 {
-        self.probe(key, length).0
+    fn home(&self, key: u64) -> (usize, u8) {
+        let hash = mix(0, key);
+        (hash as usize & (self.tags.len() - 1), ((hash >> 56) as u8).max(1))
     }
 
-    /// The rank or [`NO_RANK`]; the slot where it is or would go; the tag.
+    /// The slot with this key that `is_token` says is the one.
     #[inline]
-    fn probe(&self, key: u64, length: usize) -> (u32, usize, u8) {
-        let hash = mix(length as u64, key);
-        let tag = (hash >> 56) as u8 | 1;
-        let last = self.tags.len() - 1;
-        let mut at = hash as usize & last;
+    fn find(&self, key: u64, is_token: impl Fn(&Slot) -> bool) -> Option<&Slot> {
+        let (mut group, tag) = self.home(key);
         loop {
-            let found = self.tags[at];
-            if found == tag {
-                let slot = self.slots[at];
-                if slot.key == key && slot.length == length as u32 {
-                    return (slot.rank, at, tag);
+            let tags = self.tags[group];
+            let mut matches = zero_bytes(tags ^ u64::from_le_bytes([tag; GROUP]));
+            while matches != 0 {
+                let slot = &self.slots[group * GROUP + matches.trailing_zeros() as usize / 8];
+                if slot.key == key && is_token(slot) {
+                    return Some(slot);
                 }
+                matches &= matches - 1;
             }
-            if found == 0 {
-                return (NO_RANK, at, tag);
+            if zero_bytes(tags) != 0 {
+                return None;
             }
-            at = (at + 1) & last;
+            group = (group + 1) & (self.tags.len() - 1);
         }
     }
 
-    /// Adds a token, or returns the rank that it has already.
-    fn insert(&mut self, token: &[u8], rank: u32) -> u32 {
-        let key = short_key(token, 0, token.len());
-        let (earlier, at, tag) = self.probe(key, token.len());
-        if earlier == NO_RANK {
-            self.tags[at] = tag;
-            self.slots[at] = ShortSlot { key, rank, length: token.len() as u32 };
+    /// Adds a token that is not there.
+    fn insert(&mut self, slot: Slot) {
+        let (mut group, tag) = self.home(slot.key);
+        while zero_bytes(self.tags[group]) == 0 {
+            group = (group + 1) & (self.tags.len() - 1);
         }
-        earlier
+        let place = zero_bytes(self.tags[group]).trailing_zeros() as usize / 8;
+        self.tags[group] |= u64::from(tag) << (8 * place);
+        self.slots[group * GROUP + place] = slot;
     }
 }
 
-/// The tokens of more than [`SHORT_BYTES`] bytes.
-#[derive(Debug)]
-struct LongTable {
-    /// A tag above the rank plus one; 0 if the slot is empty.
-    slots: Vec<u32>,
-    /// Bits of a slot that hold the rank plus one.
-    rank_bits: u32,
-    longest: usize,
-}
-
-impl LongTable {
-    /// A table for so many tokens with ranks below `ranks`.
-    fn new(tokens: usize, ranks: usize) -> Self {
-        LongTable { slots: vec![0; slots_for(tokens)], rank_bits: usize::BITS - ranks.leading_zeros(), longest: 0 }
-    }
-
-    #[inline]
-    fn rank(&self, bytes: &[u8], tokens: &Tokens) -> u32 {
-        if bytes.len() > self.longest { NO_RANK } else { self.probe(bytes, tokens).0 }
-    }
-
-    /// The rank or [`NO_RANK`]; the slot where it is or would go; the tag.
-    fn probe(&self, bytes: &[u8], tokens: &Tokens) -> (u32, usize, u32) {
-        let hash = hash(bytes);
-        let tag = (hash >> 32) as u32 >> self.rank_bits;
-        let last = self.slots.len() - 1;
-        let mut at = hash as usize & last;
-        loop {
-            let slot = self.slots[at];
-            if slot == 0 {
-                return (NO_RANK, at, tag);
-            }
-            let rank = (slot & ((1 << self.rank_bits) - 1)) - 1;
-            if slot >> self.rank_bits == tag && tokens.get(rank) == Some(bytes) {
-                return (rank, at, tag);
-            }
-            at = (at + 1) & last;
-        }
-    }
-
-    /// Adds a token, or returns the rank that it has already.
-    fn insert(&mut self, token: &[u8], rank: u32, tokens: &Tokens) -> u32 {
-        let (earlier, at, tag) = self.probe(token, tokens);
-        if earlier == NO_RANK {
-            self.slots[at] = tag << self.rank_bits | (rank + 1);
-            self.longest = self.longest.max(token.len());
-        }
-        earlier
-    }
-}
-
-/// The hash of at least eight bytes, eight at a time; the last eight may overlap those before.
+/// The high bit of each byte of `word` that is zero, and perhaps of some above the lowest of these.
 #[inline]
-fn hash(bytes: &[u8]) -> u64 {
-    let (words, _) = bytes.as_chunks::<8>();
-    let state = words.iter().fold(bytes.len() as u64, |state, word| mix(state, u64::from_le_bytes(*word)));
-    mix(state, bytes.last_chunk().map_or(0, |last| u64::from_le_bytes(*last)))
+fn zero_bytes(word: u64) -> u64 {
+    const LOW: u64 = 0x0101_0101_0101_0101;
+    word.wrapping_sub(LOW) & !word & (LOW << 7)
 }

@@ -29,6 +29,7 @@ fn product(kernels: &Kernels, workers: &dyn Workers, matrix: &Matrix<'_>, x: &[f
 }
 
 #[test]
+#[cfg_attr(target_family = "wasm", ignore = "WASI has no threads")]
 fn threads_change_no_bit() {
     let mut random = Random(5);
     for encoding in ENCODINGS {

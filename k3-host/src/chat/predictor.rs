@@ -1,7 +1,8 @@
 //! What a session asks of a model.
 
+use k3_core::model::sequence::{Reuse, Sequence};
+
 use crate::engine::Engine;
-use crate::sequence::{Reuse, Sequence};
 
 /// Says what may follow a transcript, remembering what it was fed.
 pub trait Predictor {

@@ -3,10 +3,10 @@
 use std::io::{self, Write};
 
 use k3_core::chat::Channel;
+use k3_core::model::sequence::Reuse;
 
 use super::interrupt::Interrupt;
 use super::turn::{Progress, Watcher};
-use crate::sequence::Reuse;
 
 const DIM: &str = "\x1b[2m";
 const NORMAL: &str = "\x1b[0m";

@@ -4,8 +4,7 @@ use std::io;
 use std::time::Duration;
 
 use k3_core::chat::Channel;
-
-use crate::sequence::Reuse;
+use k3_core::model::sequence::Reuse;
 
 /// Follows a turn as it happens.
 pub trait Watcher: Send {

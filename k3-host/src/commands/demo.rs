@@ -7,7 +7,7 @@ use k3_core::model::scratch::WantedLogits;
 use k3_core::ops::arg_max;
 
 use crate::args::EngineArgs;
-use crate::checkpoint;
+use crate::bundled;
 use crate::engine::Engine;
 use crate::failure::{Failure, Outcome};
 use crate::oracle::Oracle;
@@ -61,7 +61,7 @@ fn open(args: &DemoArgs) -> Outcome<(Engine, Oracle)> {
     match &args.checkpoint {
         Some(folder) => Ok((Engine::open(folder, &args.engine)?, Oracle::read(&folder.join("expected"))?)),
         None => {
-            let (config, source) = checkpoint::open_bundled(&BUNDLED)?;
+            let (config, source) = bundled::open(&BUNDLED)?;
             Ok((Engine::new(config, source, &args.engine)?, Oracle::bundled(&BUNDLED)?))
         }
     }
@@ -73,7 +73,7 @@ fn teacher_forcing(engine: &Engine, oracle: &Oracle) -> Outcome<Verdict> {
     let mut sequence = engine.sequence(ids.len(), WantedLogits::All)?;
     let vocabulary = engine.model().config().vocabulary;
     let (mut worst, mut wrong) = (0.0_f64, None);
-    sequence.extend_observed(ids, &mut |positions, logits| {
+    sequence.extend_observed::<Failure>(ids, &mut |positions, logits| {
         for (position, logits) in positions.zip(logits.chunks_exact(vocabulary)) {
             worst = worst.max(oracle.worst_difference(position, logits));
             if arg_max(logits) as u32 != oracle.argmax_per_position[position] {

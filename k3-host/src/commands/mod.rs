@@ -3,6 +3,9 @@
 pub mod bench;
 pub mod chat;
 pub mod demo;
+pub mod functions;
 pub mod run;
 pub mod synth;
 pub mod tokenize;
+#[cfg(feature = "sandbox")]
+pub mod wasm;

@@ -1,23 +1,23 @@
 //! `run`: a prompt in, what follows it out; both as ids or both as text.
 
-use std::io::Write;
 use std::path::PathBuf;
 use std::time::Instant;
 
-use anyhow::Context;
+use k3_core::generate::{Feeding, Hooks, Request};
 use k3_core::model::scratch::WantedLogits;
+use k3_core::model::sequence::{Reuse, Sequence};
 use k3_core::model::state_file::Saved;
+use k3_core::report::{RunReport, Step};
 use k3_core::sample::Sampler;
-use k3_core::tokenizer::{Tokenizer, Utf8Stream};
 
 use crate::args::EngineArgs;
 use crate::engine::Engine;
 use crate::failure::{Failure, Outcome};
+use crate::output::{Printing, TextOutput, print};
 use crate::prompt::{Prompt, PromptArgs};
 use crate::replace::Replacement;
-use crate::report::{Generated, LogitDump, RunReport, Step, logits_hash};
+use crate::report::{self, LogitDump};
 use crate::sampling::SamplingArgs;
-use crate::sequence::{Reuse, Sequence};
 use crate::{state_file, tokenizer};
 
 /// Arguments of `run`.
@@ -48,7 +48,7 @@ pub struct RunArgs {
     /// Save the state after the last id that was fed
     #[arg(long, value_name = "FILE")]
     pub save_state: Option<PathBuf>,
-    /// Write the results as JSON
+    /// Write the results as JSON; `-` prints them instead of ids or text
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,
     /// How to choose among the ids
@@ -68,23 +68,41 @@ pub fn run(args: &RunArgs) -> Outcome {
     let prompt = args.prompt.read(&args.checkpoint)?;
     let engine = Engine::open(&args.checkpoint, &args.engine)?;
     let config = engine.model().config();
-    if let Some(text) = &prompt.text {
-        text.tokenizer.check_model(config.vocabulary)?;
-    }
+    let end_ids = match &prompt.text {
+        None => Vec::new(),
+        Some(text) => {
+            text.tokenizer.check_model(config.vocabulary)?;
+            tokenizer::end_ids(&text.tokenizer, config)
+        }
+    };
     check_ids(args, &prompt, config.vocabulary)?;
     let mut dump = args.dump_logits.as_deref().map(LogitDump::create).transpose().map_err(Failure::not_written)?;
-    let out = args.out.as_deref().map(Replacement::create).transpose().map_err(Failure::not_written)?;
+    let print_report = args.out.as_ref().is_some_and(|path| path.as_os_str() == "-");
+    let file = args.out.as_deref().filter(|_| !print_report);
+    let file = file.map(Replacement::create).transpose().map_err(Failure::not_written)?;
 
-    let output = Output::new(&engine, &prompt);
-    let run = Run { engine: &engine, args, prompt: &prompt, sampler, output };
-    let generated = engine.enter(|| run.generate(dump.as_mut()))?;
+    let printing = if print_report { Printing::Off } else { Printing::On };
+    let mut text = prompt.text.as_ref().map(|text| TextOutput::new(&text.tokenizer, &end_ids, printing));
+    let stop_ids = [&end_ids[..], &args.stop_ids].concat();
+    let run = Run { engine: &engine, args, prompt: &prompt.ids, stop_ids: &stop_ids };
+    let steps = engine.enter(|| run.generate(sampler, dump.as_mut(), text.as_mut()))?;
+    let text = text.map(TextOutput::finish).transpose()?;
 
+    let mut report = RunReport::new(engine.means(), &prompt.ids, &steps).with_sampling(args.sampling.settings());
+    if let (Some(prompt), Some(text)) = (&prompt.text, &text) {
+        report = report.with_text(&prompt.text, text);
+    }
+    if print_report {
+        print(&format!("{}\n", serde_json::to_string_pretty(&report).map_err(anyhow::Error::from)?))?;
+    } else if text.is_none() {
+        let ids: Vec<String> = steps.iter().map(|step| step.id.to_string()).collect();
+        print(&format!("{}\n", ids.join(",")))?;
+    }
     if let Some(dump) = dump {
         dump.commit().map_err(Failure::not_written)?;
     }
-    if let Some(out) = out {
-        let report = RunReport::new(&engine, &args.sampling, &prompt, &generated);
-        report.write(out).map_err(Failure::not_written)?;
+    if let Some(file) = file {
+        report::write(&report, file).map_err(Failure::not_written)?;
     }
     Ok(())
 }
@@ -105,49 +123,43 @@ fn check_ids(args: &RunArgs, prompt: &Prompt, vocabulary: usize) -> Outcome {
 struct Run<'a> {
     engine: &'a Engine,
     args: &'a RunArgs,
-    prompt: &'a Prompt,
-    sampler: Sampler,
-    output: Output<'a>,
+    prompt: &'a [u32],
+    stop_ids: &'a [u32],
 }
 
 impl Run<'_> {
-    /// Feeds the prompt and then each generated id. The last one is not fed, since nothing follows it.
-    fn generate(mut self, mut dump: Option<&mut LogitDump>) -> Outcome<Generated> {
-        let args = self.args;
+    /// Generates what was asked for.
+    fn generate(
+        &self,
+        mut sampler: Sampler,
+        dump: Option<&mut LogitDump>,
+        text: Option<&mut TextOutput<'_>>,
+    ) -> Outcome<Vec<Step>> {
+        let Self { engine, args, prompt, stop_ids } = *self;
+        let feeding = if args.full_recompute { Feeding::FullRecompute } else { Feeding::Incremental };
+        let request = Request { prompt, count: args.generate as usize, stop_ids, feeding };
         let wanted = if dump.is_some() { WantedLogits::All } else { WantedLogits::Last };
-        let mut fed = self.prompt.ids.clone();
-        let capacity = fed.len() + args.generate.saturating_sub(1) as usize;
-        let mut sequence = self.engine.sequence(capacity, wanted)?;
+        let capacity = request.positions();
+        let mut sequence = engine.sequence(capacity, wanted)?;
         if let Some(path) = &args.load_state {
-            resume(&mut sequence, state_file::load(path, self.engine.model(), capacity)?, &fed)?;
+            resume(&mut sequence, state_file::load(path, engine.model(), capacity)?, prompt)?;
         }
-        let mut steps = Vec::new();
-        loop {
-            let started = Instant::now();
-            if args.full_recompute {
-                sequence.reset();
-            }
-            let logits = match dump.as_deref_mut() {
-                None => sequence.extend_to(&fed)?,
-                Some(dump) => sequence.extend_observed(&fed, &mut |positions, logits| {
-                    dump.write_new(positions, logits).map_err(Failure::not_written)
-                })?,
-            };
-            if steps.len() == args.generate as usize {
-                break;
-            }
-            let id = self.sampler.draw(logits)?;
-            steps.push(Step { id, seconds: started.elapsed().as_secs_f64(), logits_hash: logits_hash(logits) });
-            fed.push(id);
-            self.output.push(id)?;
-            if steps.len() == args.generate as usize || self.output.ends_at(id) || args.stop_ids.contains(&id) {
-                break;
-            }
-        }
+        let started = Instant::now();
+        let clock = || started.elapsed().as_secs_f64();
+        let mut logit_sink = dump.map(|dump| {
+            move |positions, logits: &[f32]| dump.write_new(positions, logits).map_err(Failure::not_written)
+        });
+        let mut id_sink = text.map(|text| move |id| text.push(id));
+        let hooks = Hooks {
+            clock: &clock,
+            logits: logit_sink.as_mut().map(|sink| sink as _),
+            ids: id_sink.as_mut().map(|sink| sink as _),
+        };
+        let steps = request.generate(&mut sequence, &mut sampler, hooks)?;
         if let Some(path) = &args.save_state {
-            state_file::save(path, self.engine.model(), sequence.fed())?;
+            state_file::save(path, engine.model(), sequence.fed())?;
         }
-        Ok(Generated { steps, text: self.output.finish()? })
+        Ok(steps)
     }
 }
 
@@ -161,70 +173,4 @@ fn resume(sequence: &mut Sequence<'_>, saved: Saved, prompt: &[u32]) -> Outcome 
              only be continued"
         ))),
     }
-}
-
-/// Prints what is generated.
-enum Output<'a> {
-    /// As ids on one line, at the end.
-    Ids(Vec<u32>),
-    /// As text, as soon as its characters are whole.
-    Text { tokenizer: &'a Tokenizer, end_ids: Vec<u32>, stream: Utf8Stream, text: String },
-}
-
-impl<'a> Output<'a> {
-    fn new(engine: &Engine, prompt: &'a Prompt) -> Self {
-        match &prompt.text {
-            None => Self::Ids(Vec::new()),
-            Some(prompt) => Self::Text {
-                tokenizer: &prompt.tokenizer,
-                end_ids: tokenizer::end_ids(&prompt.tokenizer, engine.model().config()),
-                stream: Utf8Stream::new(),
-                text: String::new(),
-            },
-        }
-    }
-
-    /// Whether generation ends at `id` of itself.
-    fn ends_at(&self, id: u32) -> bool {
-        match self {
-            Self::Ids(_) => false,
-            Self::Text { end_ids, .. } => end_ids.contains(&id),
-        }
-    }
-
-    fn push(&mut self, id: u32) -> Outcome {
-        match self {
-            Self::Ids(ids) => ids.push(id),
-            Self::Text { end_ids, .. } if end_ids.contains(&id) => {}
-            Self::Text { tokenizer, stream, text, .. } => {
-                let piece = stream.push_text(tokenizer.token(id)?);
-                print(&piece)?;
-                text.push_str(&piece);
-            }
-        }
-        Ok(())
-    }
-
-    /// Prints what is left, and returns the whole text if it is text.
-    fn finish(self) -> Outcome<Option<String>> {
-        match self {
-            Self::Ids(ids) => {
-                let ids: Vec<String> = ids.iter().map(u32::to_string).collect();
-                print(&format!("{}\n", ids.join(",")))?;
-                Ok(None)
-            }
-            Self::Text { mut stream, mut text, .. } => {
-                let piece = stream.finish_text();
-                print(&format!("{piece}\n"))?;
-                text.push_str(&piece);
-                Ok(Some(text))
-            }
-        }
-    }
-}
-
-fn print(text: &str) -> Outcome {
-    let mut stdout = std::io::stdout().lock();
-    let written = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush());
-    written.context("cannot write to standard output").map_err(Failure::not_written)
 }

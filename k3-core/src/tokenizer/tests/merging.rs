@@ -63,6 +63,14 @@ fn a_whole_piece_needs_no_merges() {
     assert_eq!(found, expected);
 }
 
+/// Tokens that differ only in NUL bytes at the end are different tokens. Catches keys compared without their length.
+#[test]
+fn nul_bytes_count() {
+    let (found, expected) = both_ways(&[b"!\0", b"!\0\0\0", b"\0\0"], "!\0\0\0\0!\0!");
+    assert_eq!(expected, [257, 0, 256, b'!'.into()]);
+    assert_eq!(found, expected);
+}
+
 fn stretch(bytes: std::ops::Range<usize>) -> impl Strategy<Value = Vec<u8>> {
     let text = proptest::collection::vec(proptest::sample::select(&LETTERS[..]), 1..6)
         .prop_map(|letters| letters.into_iter().collect::<String>().into_bytes());

@@ -1,13 +1,14 @@
 //! A sequence being fed to a model: prompts in chunks, then token by token, going on from what was fed before.
 
-use std::ops::Range;
+use alloc::vec::Vec;
+use core::ops::Range;
 
-use k3_core::model::scratch::{Scratch, Sizes, WantedLogits};
-use k3_core::model::state::State;
-use k3_core::model::state_file::Saved;
-use k3_core::model::{Model, Pass, compute::Compute};
-
-use crate::failure::Outcome;
+use super::compute::Compute;
+use super::scratch::{Scratch, Sizes, WantedLogits};
+use super::state::State;
+use super::state_file::Saved;
+use super::{Model, Pass};
+use crate::{Error, Result};
 
 /// A state with the ids that led to it and the room to work on it.
 pub struct Sequence<'a> {
@@ -19,7 +20,7 @@ pub struct Sequence<'a> {
 }
 
 /// Takes the logits `[rows, vocabulary]` of consecutive positions, whose range is the first argument.
-pub type LogitSink<'a> = dyn FnMut(Range<usize>, &[f32]) -> Outcome + 'a;
+pub type LogitSink<'a, E> = dyn FnMut(Range<usize>, &[f32]) -> core::result::Result<(), E> + 'a;
 
 /// How much of a transcript need not be fed again. A recurrent state is valid only at its own length, so it is all that
 /// was fed, or nothing.
@@ -100,7 +101,7 @@ impl<'a> Sequence<'a> {
     ///
     /// # Errors
     /// Those of [`Model::forward`]; the sequence is then empty.
-    pub fn extend_to(&mut self, transcript: &[u32]) -> k3_core::Result<&[f32]> {
+    pub fn extend_to(&mut self, transcript: &[u32]) -> Result<&[f32]> {
         self.extend_while(transcript, &mut |_| true)?;
         Ok(&self.fed.logits)
     }
@@ -110,11 +111,7 @@ impl<'a> Sequence<'a> {
     ///
     /// # Errors
     /// Those of [`Model::forward`]; the sequence is then empty.
-    pub fn extend_while(
-        &mut self,
-        transcript: &[u32],
-        go_on: &mut dyn FnMut(usize) -> bool,
-    ) -> k3_core::Result<Option<&[f32]>> {
+    pub fn extend_while(&mut self, transcript: &[u32], go_on: &mut dyn FnMut(usize) -> bool) -> Result<Option<&[f32]>> {
         // Passes that were stopped before the last one of a prompt left no logits to choose from.
         if self.fed.ids.len() == transcript.len() && self.fed.logits.is_empty() {
             self.reset();
@@ -138,7 +135,11 @@ impl<'a> Sequence<'a> {
     ///
     /// # Errors
     /// Those of [`Model::forward`] and of `sink`.
-    pub fn extend_observed(&mut self, transcript: &[u32], sink: &mut LogitSink<'_>) -> Outcome<&[f32]> {
+    pub fn extend_observed<E: From<Error>>(
+        &mut self,
+        transcript: &[u32],
+        sink: &mut LogitSink<'_, E>,
+    ) -> core::result::Result<&[f32], E> {
         for tokens in transcript[self.fed.ids.len()..].chunks(self.chunk) {
             let start = self.fed.ids.len();
             let logits = self.pass(tokens, WantedLogits::All)?;
@@ -148,7 +149,7 @@ impl<'a> Sequence<'a> {
     }
 
     /// Feeds one chunk and returns the logits it asks for.
-    fn pass(&mut self, tokens: &[u32], wanted: WantedLogits) -> k3_core::Result<&[f32]> {
+    fn pass(&mut self, tokens: &[u32], wanted: WantedLogits) -> Result<&[f32]> {
         let Self { model, compute, scratch, fed, .. } = self;
         match model.forward(compute, &mut fed.state, scratch, Pass { tokens, logits: wanted }) {
             Ok(logits) => {

@@ -1,0 +1,69 @@
+//! `tokenize`: text to ids, and back. The text is held in memory whole.
+
+use std::io::{self, Read, Write};
+use std::path::{Path, PathBuf};
+
+use k3_core::tokenizer::{CONFIG_FILE, MODEL_FILE, Mode, Tokenizer};
+
+use crate::failure::{Exit, Failure, Outcome};
+
+/// Arguments of `tokenize`.
+#[derive(Debug, clap::Args)]
+pub struct TokenizeArgs {
+    /// The folder with tiktoken.model and tokenizer_config.json
+    #[arg(long = "tok", value_name = "DIR")]
+    pub folder: PathBuf,
+    /// The text, or with --decode the ids, separated by commas or spaces [default: standard input]
+    #[arg(value_name = "TEXT")]
+    pub text: Option<String>,
+    /// Take the text from this file, every byte of it
+    #[arg(long, value_name = "FILE", conflicts_with = "text")]
+    pub file: Option<PathBuf>,
+    /// Ids in, their bytes out: exactly the text that was encoded
+    #[arg(long, conflicts_with = "plain")]
+    pub decode: bool,
+    /// The spelling of a special token is ordinary text, as in what a user writes
+    #[arg(long)]
+    pub plain: bool,
+}
+
+/// Runs the command.
+pub fn run(args: &TokenizeArgs) -> Outcome {
+    let (model, config) = (read(&args.folder.join(MODEL_FILE))?, read(&args.folder.join(CONFIG_FILE))?);
+    let tokenizer = Tokenizer::new(&model, &config).map_err(|error| Failure::new(Exit::Failed, error))?;
+    let text = input(args)?;
+    let output = if args.decode {
+        tokenizer.decode(&ids(&text)?)?
+    } else {
+        let mode = if args.plain { Mode::Plain } else { Mode::Special };
+        let ids: Vec<String> = tokenizer.encode(&text, mode).iter().map(u32::to_string).collect();
+        format!("{}\n", ids.join(",")).into_bytes()
+    };
+    let written = io::stdout().write_all(&output);
+    written.map_err(|error| Failure::new(Exit::NotWritten, format!("standard output: {error}")))
+}
+
+fn read(path: &Path) -> Outcome<Vec<u8>> {
+    std::fs::read(path).map_err(|error| Failure::new(Exit::Failed, format!("cannot read {}: {error}", path.display())))
+}
+
+/// The text to work on.
+fn input(args: &TokenizeArgs) -> Outcome<String> {
+    if let Some(text) = &args.text {
+        return Ok(text.clone());
+    }
+    let mut bytes = Vec::new();
+    let (name, result) = match &args.file {
+        Some(path) => (path.display().to_string(), std::fs::read(path).map(|read| bytes = read)),
+        None => ("standard input".to_owned(), io::stdin().read_to_end(&mut bytes).map(|_| ())),
+    };
+    result.map_err(|error| Failure::new(Exit::Refused, format!("cannot read {name}: {error}")))?;
+    String::from_utf8(bytes).map_err(|error| Failure::new(Exit::Refused, format!("{name}: {error}")))
+}
+
+/// The ids that `text` lists.
+fn ids(text: &str) -> Outcome<Vec<u32>> {
+    let words = text.split(|c: char| c == ',' || c.is_ascii_whitespace()).filter(|word| !word.is_empty());
+    let parsed = words.map(|word| word.parse().map_err(|_| Failure::new(Exit::Refused, format!("{word}: not an id"))));
+    parsed.collect()
+}
