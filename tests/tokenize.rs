@@ -1,7 +1,5 @@
 //! `k3-host tokenize`, driven as a script would drive it.
 
-#[path = "../k3-core/src/tokenizer/tests/released_files.rs"]
-mod released_files;
 mod support;
 
 use std::fs;
@@ -11,6 +9,7 @@ use std::process::{Command, Output, Stdio};
 use std::sync::LazyLock;
 
 use k3_core::tokenizer::{Mode, Tokenizer};
+use support::text::released_files;
 use support::{expect_exit, joined, k3_host};
 use tempfile::TempDir;
 

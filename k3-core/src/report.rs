@@ -8,6 +8,7 @@ use serde::Serialize;
 use xxhash_rust::xxh3::Xxh3Default;
 
 use crate::kernels::Backend;
+use crate::sample::SamplingSettings;
 
 /// One generated id.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -39,7 +40,13 @@ pub struct RunReport<'a> {
     backend: &'static str,
     threads: usize,
     layers: usize,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sampling: Option<SamplingSettings>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    prompt: Option<&'a str>,
     prompt_ids: &'a [u32],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    text: Option<&'a str>,
     ids: Vec<u32>,
     steps: &'a [Step],
 }
@@ -54,10 +61,25 @@ impl<'a> RunReport<'a> {
             backend: means.backend.name(),
             threads: means.threads,
             layers: means.layers,
+            sampling: None,
+            prompt: None,
             prompt_ids,
+            text: None,
             ids: steps.iter().map(|step| step.id).collect(),
             steps,
         }
+    }
+
+    /// The same, of a run that drew its ids so; with none, greedily.
+    #[must_use]
+    pub fn with_sampling(self, sampling: Option<SamplingSettings>) -> Self {
+        Self { sampling, ..self }
+    }
+
+    /// The same, of a run from the text `prompt` that gave `text`.
+    #[must_use]
+    pub fn with_text(self, prompt: &'a str, text: &'a str) -> Self {
+        Self { prompt: Some(prompt), text: Some(text), ..self }
     }
 }
 

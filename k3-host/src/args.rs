@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Parser, Subcommand};
 
-use crate::commands::{bench, demo, run, synth, tokenize};
+use crate::commands::{bench, chat, demo, run, synth, tokenize};
 
 /// Runs Kimi K3 on one ordinary CPU machine, exactly, at any memory budget.
 #[derive(Debug, Parser)]
@@ -18,8 +18,10 @@ pub struct Cli {
 /// The subcommands.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Feed token ids to a model and print the ids that it answers
+    /// Feed text or token ids to a model and print what follows
     Run(run::RunArgs),
+    /// Talk with a model
+    Chat(chat::ChatArgs),
     /// Check the bundled 13-layer model against the logits of the model's published code
     Demo(demo::DemoArgs),
     /// Print a fingerprint of each elementary function, to compare machines

@@ -21,6 +21,9 @@ use crate::failure::{Failure, Outcome};
 use crate::memory;
 use crate::workers::{Threads, default_threads};
 
+/// Room for a sequence where the system does not say how much memory it has.
+const CAPACITY_IN_UNKNOWN_MEMORY: usize = 32_768;
+
 /// A model with everything it computes with.
 pub struct Engine {
     model: Model,
@@ -77,18 +80,42 @@ impl Engine {
             let most = config.max_positions;
             return Err(Failure::refused(format!("{capacity} positions: the model was made for at most {most}")));
         }
-        let sizes = |capacity| Sizes { chunk: self.chunk.min(capacity), capacity, threads: self.threads(), logits };
-        let bytes = |capacity| State::bytes(config, capacity) + Scratch::score_bytes(config, sizes(capacity));
-        if let Some(available) = memory::available().filter(|available| bytes(capacity) > *available) {
-            let needed = memory::readable(bytes(capacity));
-            let fixed = bytes(0);
-            let fit = available.saturating_sub(fixed) * capacity as u64 / (bytes(capacity) - fixed).max(1);
+        if let Some(available) = memory::available().filter(|available| self.bytes(capacity) > *available) {
             return Err(Failure::refused(format!(
-                "{capacity} positions need {needed} of memory and {} are available; {fit} positions fit",
-                memory::readable(available)
+                "{capacity} positions need {} of memory and {} are available; {} positions fit",
+                memory::readable(self.bytes(capacity)),
+                memory::readable(available),
+                self.fitting(available, capacity)
             )));
         }
-        Ok(Sequence::new(&self.model, self.compute(), sizes(capacity)))
+        Ok(Sequence::new(&self.model, self.compute(), self.sizes(capacity, logits)))
+    }
+
+    /// How many positions to make room for when nobody said: as many as the model was made for, in at most half of the
+    /// memory that is available.
+    #[must_use]
+    pub fn default_capacity(&self) -> usize {
+        let most = self.model.config().max_positions;
+        let fitting = memory::available().map(|available| self.fitting(available / 2, most).max(1));
+        fitting.unwrap_or(most.min(CAPACITY_IN_UNKNOWN_MEMORY))
+    }
+
+    /// How many positions fit into `bytes`; at most `most`.
+    fn fitting(&self, bytes: u64, most: usize) -> usize {
+        let fixed = self.bytes(0);
+        let per_position = (self.bytes(most) - fixed).div_ceil(most.max(1) as u64).max(1);
+        let fitting = bytes.saturating_sub(fixed) / per_position;
+        usize::try_from(fitting).map_or(most, |fitting| fitting.min(most))
+    }
+
+    /// The bytes that grow with the capacity, and the state that does not.
+    fn bytes(&self, capacity: usize) -> u64 {
+        let config = self.model.config();
+        State::bytes(config, capacity) + Scratch::score_bytes(config, self.sizes(capacity, WantedLogits::Last))
+    }
+
+    fn sizes(&self, capacity: usize, logits: WantedLogits) -> Sizes {
+        Sizes { chunk: self.chunk.min(capacity), capacity, threads: self.threads(), logits }
     }
 
     /// What the engine computes with, for a report.

@@ -3,6 +3,7 @@
 pub mod args;
 pub mod bench;
 pub mod bundled;
+pub mod chat;
 pub mod checkpoint;
 pub mod commands;
 pub mod engine;
@@ -10,8 +11,11 @@ pub mod failure;
 pub mod mapping;
 pub mod memory;
 pub mod oracle;
+pub mod output;
+pub mod prompt;
 pub mod replace;
 pub mod report;
+pub mod sampling;
 #[cfg(feature = "sandbox")]
 pub mod sandbox;
 pub mod state_file;

@@ -9,6 +9,7 @@ use k3_host::commands;
 fn main() -> ExitCode {
     let outcome = match Cli::parse().command {
         Command::Run(args) => commands::run::run(&args),
+        Command::Chat(args) => commands::chat::run(&args),
         Command::Demo(args) => commands::demo::run(&args),
         Command::Bench(args) => commands::bench::run(&args),
         Command::Synth(args) => commands::synth::run(&args),

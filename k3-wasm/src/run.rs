@@ -3,9 +3,10 @@
 use std::ops::Range;
 use std::time::Instant;
 
-use k3_core::generate::{Feeding, Request};
+use k3_core::generate::{Feeding, Hooks, Request};
 use k3_core::model::scratch::WantedLogits;
 use k3_core::report::{RunReport, Step};
+use k3_core::sample::Sampler;
 
 use crate::args::RunArgs;
 use crate::failure::{Exit, Failure, Outcome};
@@ -58,7 +59,7 @@ fn generate(engine: &Engine, args: &RunArgs, dump: Option<Output>) -> Outcome<Ve
     let started = Instant::now();
     let clock = || started.elapsed().as_secs_f64();
     let Some(mut dump) = dump else {
-        return request.generate(&mut sequence, &clock, None);
+        return request.generate(&mut sequence, &mut Sampler::greedy(), Hooks::clock(&clock));
     };
     let mut written = 0;
     let mut sink = |positions: Range<usize>, logits: &[f32]| {
@@ -67,7 +68,8 @@ fn generate(engine: &Engine, args: &RunArgs, dump: Option<Output>) -> Outcome<Ve
         written = written.max(positions.end);
         logits[known * width..].iter().try_for_each(|logit| dump.write(&logit.to_le_bytes()))
     };
-    let steps = request.generate(&mut sequence, &clock, Some(&mut sink))?;
+    let hooks = Hooks { logits: Some(&mut sink), ..Hooks::clock(&clock) };
+    let steps = request.generate(&mut sequence, &mut Sampler::greedy(), hooks)?;
     dump.commit()?;
     Ok(steps)
 }

@@ -1,6 +1,8 @@
 //! What the tests of the program share: where the fixtures are, how to start it, what the references say.
 #![allow(dead_code, reason = "each test uses its own part")]
 
+pub mod text;
+
 use std::path::PathBuf;
 use std::process::{Command, Output};
 
@@ -49,4 +51,9 @@ impl Reference {
 /// Ids as the program takes and prints them.
 pub fn joined(ids: &[u32]) -> String {
     ids.iter().map(u32::to_string).collect::<Vec<_>>().join(",")
+}
+
+/// How a test opens a model.
+pub fn engine_args() -> k3_host::args::EngineArgs {
+    k3_host::args::EngineArgs { config: None, layers: None, threads: Some(1), backend: None, chunk: 32 }
 }

@@ -130,8 +130,13 @@ impl History {
     }
 
     /// Takes back a last user message that has no answer.
-    pub fn remove_unanswered(&mut self) {
-        self.entries.pop_if(|entry| entry.role == Speaker::User);
+    pub fn remove_unanswered(&mut self) -> Option<Entry> {
+        self.entries.pop_if(|entry| entry.role == Speaker::User)
+    }
+
+    /// Takes back a last answer; what it answers stays.
+    pub fn remove_answer(&mut self) -> Option<Entry> {
+        self.entries.pop_if(|entry| entry.role == Speaker::Assistant)
     }
 
     /// Forgets everything but the system message.

@@ -11,6 +11,7 @@ mod render;
 mod request;
 mod request_options;
 mod segments;
+mod tokenizer;
 mod tool_results;
 pub mod turn;
 
@@ -20,7 +21,9 @@ pub use conversation::{
 pub use json::{Json, Style};
 pub use render::{IMAGE_PLACEHOLDER, image_prompt, render};
 pub use segments::{Segment, SegmentEncoder, SegmentKind, encode};
-pub use turn::{Channel, Ending, Event, StoredTurn, TokenText, Turn, TurnReader, TurnTokens, read_stored_turn};
+pub use turn::{
+    Channel, Ending, Event, StoredTurn, TokenText, Turn, TurnReader, TurnTokens, read_cut_turn, read_stored_turn,
+};
 
 #[cfg(test)]
 mod fixtures;

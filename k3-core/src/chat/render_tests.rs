@@ -2,8 +2,9 @@ use alloc::format;
 use alloc::vec::Vec;
 
 use super::*;
-use crate::chat::vocabulary::{KnownIds, Vocabulary};
-use crate::chat::{SegmentEncoder, encode, fixtures};
+use crate::chat::vocabulary::released;
+use crate::chat::{encode, fixtures};
+use crate::tokenizer::Mode;
 use fixtures::{messages, rendered, text};
 
 #[test]
@@ -152,16 +153,14 @@ fn a_schema_is_sought_where_the_released_encoder_seeks_it() {
     );
 }
 
-fn assert_ids(case: &fixtures::Rendered, encoder: &dyn SegmentEncoder) {
-    let segments = render(&case.conversation).expect(&case.name);
-    assert_eq!(encode(&segments, encoder), Ok(case.ids.clone()), "{}", case.name);
-}
-
-/// That no token of the fixtures crosses the edge of a segment, or is of the other kind.
 #[test]
-fn released_ids_keep_to_the_edges_and_kinds_of_segments() {
-    let vocabulary = Vocabulary::released();
+fn fixtures_encode_to_the_released_ids() {
+    let mut edges = 0;
     for case in fixtures::conversations() {
-        assert_ids(&case, &KnownIds::new(vocabulary, &case.ids));
+        let segments = render(&case.conversation).expect(&case.name);
+        assert_eq!(encode(&segments, released()), Ok(case.ids.clone()), "{}", case.name);
+        // Encoding neighbours together would give other ids.
+        edges += usize::from(released().encode(&case.text, Mode::Special) != case.ids);
     }
+    assert!(edges > 0, "no fixture shows the edges of segments");
 }

@@ -39,6 +39,17 @@ pub enum Reuse {
     },
 }
 
+impl Reuse {
+    /// How many positions need not be fed again.
+    #[must_use]
+    pub fn positions(self) -> usize {
+        match self {
+            Self::Positions(positions) => positions,
+            Self::Empty | Self::Departs { .. } => 0,
+        }
+    }
+}
+
 impl<'a> Sequence<'a> {
     /// A sequence of no positions yet.
     #[must_use]
@@ -91,16 +102,32 @@ impl<'a> Sequence<'a> {
     /// # Errors
     /// Those of [`Model::forward`]; the sequence is then empty.
     pub fn extend_to(&mut self, transcript: &[u32]) -> Result<&[f32]> {
+        self.extend_while(transcript, &mut |_| true)?;
+        Ok(&self.fed.logits)
+    }
+
+    /// As [`Self::extend_to`], but asks `go_on` before each pass, with the number of positions fed so far. If it says no,
+    /// there are no logits; what was fed until then stays and can be gone on from.
+    ///
+    /// # Errors
+    /// Those of [`Model::forward`]; the sequence is then empty.
+    pub fn extend_while(&mut self, transcript: &[u32], go_on: &mut dyn FnMut(usize) -> bool) -> Result<Option<&[f32]>> {
+        // Passes that were stopped before the last one of a prompt left no logits to choose from.
+        if self.fed.ids.len() == transcript.len() && self.fed.logits.is_empty() {
+            self.reset();
+        }
         let new = &transcript[self.fed.ids.len()..];
         let split = new.len().saturating_sub(1) / self.chunk * self.chunk;
         let (before, last) = new.split_at(split);
-        for tokens in before.chunks(self.chunk) {
-            self.pass(tokens, WantedLogits::None)?;
+        let unwanted = before.chunks(self.chunk).map(|tokens| (tokens, WantedLogits::None));
+        let wanted = (!last.is_empty()).then_some((last, WantedLogits::Last));
+        for (tokens, logits) in unwanted.chain(wanted) {
+            if !go_on(self.fed.ids.len()) {
+                return Ok(None);
+            }
+            self.pass(tokens, logits)?;
         }
-        if !last.is_empty() {
-            self.pass(last, WantedLogits::Last)?;
-        }
-        Ok(&self.fed.logits)
+        Ok(Some(&self.fed.logits))
     }
 
     /// As [`Self::extend_to`], and hands the logits of every new position to `sink`. The scratch must have been made for

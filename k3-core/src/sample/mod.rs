@@ -11,6 +11,8 @@ use alloc::format;
 use alloc::vec::Vec;
 use core::num::NonZeroUsize;
 
+use serde::Serialize;
+
 use crate::{Error, Result};
 use nucleus::Candidate;
 use stream::Stream;
@@ -19,7 +21,7 @@ use stream::Stream;
 pub const MASKED: f32 = -1e30;
 
 /// How to draw at random.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct SamplingSettings {
     /// Divides the logits: above 0 and finite.
     pub temperature: f64,

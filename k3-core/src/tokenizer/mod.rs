@@ -21,7 +21,7 @@ mod unicode;
 mod vocabulary;
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 use alloc::format;
 use alloc::string::ToString;

@@ -1,6 +1,7 @@
 //! The subcommands, one per file.
 
 pub mod bench;
+pub mod chat;
 pub mod demo;
 pub mod functions;
 pub mod run;

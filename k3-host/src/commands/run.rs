@@ -1,20 +1,24 @@
-//! `run`: ids in, ids out.
+//! `run`: a prompt in, what follows it out; both as ids or both as text.
 
 use std::path::PathBuf;
 use std::time::Instant;
 
-use k3_core::generate::{Feeding, Request};
+use k3_core::generate::{Feeding, Hooks, Request};
 use k3_core::model::scratch::WantedLogits;
 use k3_core::model::sequence::{Reuse, Sequence};
 use k3_core::model::state_file::Saved;
 use k3_core::report::{RunReport, Step};
+use k3_core::sample::Sampler;
 
 use crate::args::EngineArgs;
 use crate::engine::Engine;
 use crate::failure::{Failure, Outcome};
+use crate::output::{Printing, TextOutput, print};
+use crate::prompt::{Prompt, PromptArgs};
 use crate::replace::Replacement;
 use crate::report::{self, LogitDump};
-use crate::state_file;
+use crate::sampling::SamplingArgs;
+use crate::{state_file, tokenizer};
 
 /// Arguments of `run`.
 #[derive(Debug, clap::Args)]
@@ -22,13 +26,14 @@ pub struct RunArgs {
     /// The checkpoint directory, as released
     #[arg(value_name = "DIR")]
     pub checkpoint: PathBuf,
-    /// The prompt, as ids separated by commas
-    #[arg(long, value_name = "IDS", value_delimiter = ',', required = true)]
-    pub ids: Vec<u32>,
+    /// What to go on from
+    #[command(flatten)]
+    pub prompt: PromptArgs,
     /// How many ids to generate
     #[arg(long = "gen", value_name = "N", default_value_t = 20)]
     pub generate: u32,
-    /// End after this id was generated; may be given more than once
+    /// End after this id was generated; may be given more than once. Text also ends at [EOS], <|end_of_msg|> and the ids
+    /// that the config names
     #[arg(long = "stop-id", value_name = "ID")]
     pub stop_ids: Vec<u32>,
     /// Feed everything from the start again for each id: slow, and the same bits
@@ -43,9 +48,12 @@ pub struct RunArgs {
     /// Save the state after the last id that was fed
     #[arg(long, value_name = "FILE")]
     pub save_state: Option<PathBuf>,
-    /// Write the results as JSON; `-` prints them instead of the ids
+    /// Write the results as JSON; `-` prints them instead of ids or text
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,
+    /// How to choose among the ids
+    #[command(flatten)]
+    pub sampling: SamplingArgs,
     /// How to load and compute
     #[command(flatten)]
     pub engine: EngineArgs,
@@ -56,38 +64,51 @@ pub struct RunArgs {
 /// # Errors
 /// As its exit codes say.
 pub fn run(args: &RunArgs) -> Outcome {
+    let sampler = args.sampling.sampler()?;
+    let prompt = args.prompt.read(&args.checkpoint)?;
     let engine = Engine::open(&args.checkpoint, &args.engine)?;
-    check_ids(args, engine.model().config().vocabulary)?;
+    let config = engine.model().config();
+    let end_ids = match &prompt.text {
+        None => Vec::new(),
+        Some(text) => {
+            text.tokenizer.check_model(config.vocabulary)?;
+            tokenizer::end_ids(&text.tokenizer, config)
+        }
+    };
+    check_ids(args, &prompt, config.vocabulary)?;
     let mut dump = args.dump_logits.as_deref().map(LogitDump::create).transpose().map_err(Failure::not_written)?;
     let print_report = args.out.as_ref().is_some_and(|path| path.as_os_str() == "-");
-    let out = args
-        .out
-        .as_deref()
-        .filter(|_| !print_report)
-        .map(Replacement::create)
-        .transpose()
-        .map_err(Failure::not_written)?;
+    let file = args.out.as_deref().filter(|_| !print_report);
+    let file = file.map(Replacement::create).transpose().map_err(Failure::not_written)?;
 
-    let steps = engine.enter(|| generate(&engine, args, dump.as_mut()))?;
+    let printing = if print_report { Printing::Off } else { Printing::On };
+    let mut text = prompt.text.as_ref().map(|text| TextOutput::new(&text.tokenizer, &end_ids, printing));
+    let stop_ids = [&end_ids[..], &args.stop_ids].concat();
+    let run = Run { engine: &engine, args, prompt: &prompt.ids, stop_ids: &stop_ids };
+    let steps = engine.enter(|| run.generate(sampler, dump.as_mut(), text.as_mut()))?;
+    let text = text.map(TextOutput::finish).transpose()?;
 
-    let report = RunReport::new(engine.means(), &args.ids, &steps);
+    let mut report = RunReport::new(engine.means(), &prompt.ids, &steps).with_sampling(args.sampling.settings());
+    if let (Some(prompt), Some(text)) = (&prompt.text, &text) {
+        report = report.with_text(&prompt.text, text);
+    }
     if print_report {
-        println!("{}", serde_json::to_string_pretty(&report).map_err(anyhow::Error::from)?);
-    } else {
+        print(&format!("{}\n", serde_json::to_string_pretty(&report).map_err(anyhow::Error::from)?))?;
+    } else if text.is_none() {
         let ids: Vec<String> = steps.iter().map(|step| step.id.to_string()).collect();
-        println!("{}", ids.join(","));
+        print(&format!("{}\n", ids.join(",")))?;
     }
     if let Some(dump) = dump {
         dump.commit().map_err(Failure::not_written)?;
     }
-    if let Some(out) = out {
-        report::write(&report, out).map_err(Failure::not_written)?;
+    if let Some(file) = file {
+        report::write(&report, file).map_err(Failure::not_written)?;
     }
     Ok(())
 }
 
-fn check_ids(args: &RunArgs, vocabulary: usize) -> Outcome {
-    for (flag, ids) in [("--ids", &args.ids), ("--stop-id", &args.stop_ids)] {
+fn check_ids(args: &RunArgs, prompt: &Prompt, vocabulary: usize) -> Outcome {
+    for (flag, ids) in [("--ids", &prompt.ids), ("--stop-id", &args.stop_ids)] {
         if let Some(id) = ids.iter().find(|&&id| id as usize >= vocabulary) {
             return Err(Failure::refused(format!(
                 "{flag}: {id} is outside the vocabulary: ids go from 0 to {}",
@@ -98,36 +119,54 @@ fn check_ids(args: &RunArgs, vocabulary: usize) -> Outcome {
     Ok(())
 }
 
-/// Generates what was asked for.
-fn generate(engine: &Engine, args: &RunArgs, dump: Option<&mut LogitDump>) -> Outcome<Vec<Step>> {
-    let feeding = if args.full_recompute { Feeding::FullRecompute } else { Feeding::Incremental };
-    let count = args.generate as usize;
-    let request = Request { prompt: &args.ids, count, stop_ids: &args.stop_ids, feeding };
-    let wanted = if dump.is_some() { WantedLogits::All } else { WantedLogits::Last };
-    let capacity = request.positions();
-    let mut sequence = engine.sequence(capacity, wanted)?;
-    if let Some(path) = &args.load_state {
-        resume(&mut sequence, state_file::load(path, engine.model(), capacity)?, args)?;
-    }
-    let started = Instant::now();
-    let clock = || started.elapsed().as_secs_f64();
-    let steps = match dump {
-        None => request.generate::<Failure>(&mut sequence, &clock, None)?,
-        Some(dump) => {
-            let mut sink = |positions, logits: &[f32]| dump.write_new(positions, logits).map_err(Failure::not_written);
-            request.generate(&mut sequence, &clock, Some(&mut sink))?
+/// A run that is ready to begin.
+struct Run<'a> {
+    engine: &'a Engine,
+    args: &'a RunArgs,
+    prompt: &'a [u32],
+    stop_ids: &'a [u32],
+}
+
+impl Run<'_> {
+    /// Generates what was asked for.
+    fn generate(
+        &self,
+        mut sampler: Sampler,
+        dump: Option<&mut LogitDump>,
+        text: Option<&mut TextOutput<'_>>,
+    ) -> Outcome<Vec<Step>> {
+        let Self { engine, args, prompt, stop_ids } = *self;
+        let feeding = if args.full_recompute { Feeding::FullRecompute } else { Feeding::Incremental };
+        let request = Request { prompt, count: args.generate as usize, stop_ids, feeding };
+        let wanted = if dump.is_some() { WantedLogits::All } else { WantedLogits::Last };
+        let capacity = request.positions();
+        let mut sequence = engine.sequence(capacity, wanted)?;
+        if let Some(path) = &args.load_state {
+            resume(&mut sequence, state_file::load(path, engine.model(), capacity)?, prompt)?;
         }
-    };
-    if let Some(path) = &args.save_state {
-        state_file::save(path, engine.model(), sequence.fed())?;
+        let started = Instant::now();
+        let clock = || started.elapsed().as_secs_f64();
+        let mut logit_sink = dump.map(|dump| {
+            move |positions, logits: &[f32]| dump.write_new(positions, logits).map_err(Failure::not_written)
+        });
+        let mut id_sink = text.map(|text| move |id| text.push(id));
+        let hooks = Hooks {
+            clock: &clock,
+            logits: logit_sink.as_mut().map(|sink| sink as _),
+            ids: id_sink.as_mut().map(|sink| sink as _),
+        };
+        let steps = request.generate(&mut sequence, &mut sampler, hooks)?;
+        if let Some(path) = &args.save_state {
+            state_file::save(path, engine.model(), sequence.fed())?;
+        }
+        Ok(steps)
     }
-    Ok(steps)
 }
 
 /// Goes on from a saved state, which the prompt must begin with.
-fn resume(sequence: &mut Sequence<'_>, saved: Saved, args: &RunArgs) -> Outcome {
+fn resume(sequence: &mut Sequence<'_>, saved: Saved, prompt: &[u32]) -> Outcome {
     sequence.restore(saved);
-    match sequence.keep_prefix_of(&args.ids) {
+    match sequence.keep_prefix_of(prompt) {
         Reuse::Positions(_) | Reuse::Empty => Ok(()),
         Reuse::Departs { common, fed } => Err(Failure::refused(format!(
             "--load-state: the state holds {fed} positions, and the prompt departs from them after {common}; a state can \

@@ -17,7 +17,7 @@ use crate::chat::conversation::{Arguments, Thinking, ToolCall};
 use crate::chat::json::Json;
 pub use events::{Channel, Event};
 pub use reader::TurnReader;
-pub use strict::{StoredTurn, read_stored_turn};
+pub use strict::{StoredTurn, read_cut_turn, read_stored_turn};
 pub use tokens::{TokenText, TurnTokens};
 
 /// A generated turn. Bytes that are no characters are U+FFFD in it.

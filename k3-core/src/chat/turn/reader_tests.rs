@@ -3,9 +3,10 @@ use alloc::vec::Vec;
 use proptest::prelude::*;
 
 use super::*;
-use crate::chat::vocabulary::Vocabulary;
+use crate::chat::vocabulary::{ReleasedTokens, released};
+use crate::tokenizer::Tokenizer;
 
-fn events(vocabulary: &Vocabulary, thinking: Thinking, ids: &[u32]) -> Vec<Event> {
+fn events(vocabulary: &Tokenizer, thinking: Thinking, ids: &[u32]) -> Vec<Event> {
     let turn = vocabulary.turn_tokens();
     let mut reader = TurnReader::new(thinking, &turn, vocabulary);
     let mut events = Vec::new();
@@ -18,7 +19,7 @@ fn events(vocabulary: &Vocabulary, thinking: Thinking, ids: &[u32]) -> Vec<Event
 
 #[test]
 fn the_released_ids_are_those_of_the_format_page() {
-    let turn = Vocabulary::released().turn_tokens();
+    let turn = released().turn_tokens();
     assert_eq!((turn.open, turn.close, turn.separator), (163_587, 163_588, 163_589));
     assert_eq!((turn.end_of_message, turn.end_of_text), (163_586, 163_585));
     assert_eq!(turn.reasoning_end, [163_588, 39_964, 163_589, 163_587, 12_092, 163_589]);
@@ -27,7 +28,7 @@ fn the_released_ids_are_those_of_the_format_page() {
 
 #[test]
 fn both_ends_end_a_turn_and_nothing_after_counts() {
-    let vocabulary = Vocabulary::released();
+    let vocabulary = released();
     for end in ["<|end_of_msg|>", "[EOS]"] {
         let ids = vocabulary.ids(&[" Paris", end, " Paris"]);
         let expected = [Event::Text { channel: Channel::Think, id: 17_374 }, Event::End { closed: false }];
@@ -37,7 +38,7 @@ fn both_ends_end_a_turn_and_nothing_after_counts() {
 
 #[test]
 fn events_come_as_soon_as_they_are_certain() {
-    let vocabulary = Vocabulary::released();
+    let vocabulary = released();
     let turn = vocabulary.turn_tokens();
     let mut reader = TurnReader::new(Thinking::On(None), &turn, vocabulary);
     let mut step = |text: &str| {
@@ -67,7 +68,7 @@ fn events_come_as_soon_as_they_are_certain() {
 
 #[test]
 fn a_tag_without_end_is_held_back_only_so_long() {
-    let vocabulary = Vocabulary::released();
+    let vocabulary = released();
     let turn = vocabulary.turn_tokens();
     let mut reader = TurnReader::new(Thinking::Off, &turn, vocabulary);
     let mut events = Vec::new();
@@ -86,7 +87,7 @@ proptest! {
     /// Words that stand in no tag come out as text, in order, whatever is around them.
     #[test]
     fn no_text_is_lost(pieces in proptest::collection::vec(0usize..PIECES.len(), 0..60), thinking in any::<bool>()) {
-        let vocabulary = Vocabulary::released();
+        let vocabulary = released();
         let thinking = if thinking { Thinking::On(None) } else { Thinking::Off };
         let ids: Vec<u32> = pieces.iter().flat_map(|&piece| vocabulary.ids(PIECES[piece])).collect();
         let markers = vocabulary.ids(&[" Paris", " London"]);

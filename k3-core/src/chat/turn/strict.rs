@@ -50,6 +50,31 @@ pub fn read_stored_turn(
     })
 }
 
+/// Reads a turn that was stopped from outside while the model was giving its response, as if the model had ended there. The
+/// beginning of a character at its end, and of its closing tags, is left out.
+///
+/// # Errors
+/// [`Error::Turn`] as [`read_stored_turn`], and if there is no response yet.
+pub fn read_cut_turn(ids: &[u32], thinking: Thinking, turn: &TurnTokens, tokens: &dyn TokenText) -> Result<StoredTurn> {
+    let closing = &turn.content_end;
+    let closed = (0..=closing.len()).rev().find(|&length| ids.ends_with(&closing[..length])).unwrap_or(0);
+    let text = &ids[..ids.len() - closed];
+    let read = |length: usize| {
+        let whole = [&text[..length], closing, &[turn.end_of_text]].concat();
+        read_stored_turn(&whole, thinking, turn, tokens)
+    };
+    let fragments = text.iter().rev().take_while(|&&id| text_of(&[id], tokens).is_none()).take(MAX_FRAGMENTS).count();
+    let stored = (0..=fragments).find_map(|left_out| read(text.len() - left_out).ok());
+    match stored {
+        Some(stored) if stored.content.is_empty() => Err(refusal("there is no response yet")),
+        Some(stored) => Ok(stored),
+        None => read(text.len()),
+    }
+}
+
+/// A character has at most four bytes, so that at most three tokens can be the beginning of one.
+const MAX_FRAGMENTS: usize = 3;
+
 /// What is before and after the first place where `separator` stands.
 fn split_at_first<'a>(ids: &'a [u32], separator: &[u32]) -> Option<(&'a [u32], &'a [u32])> {
     let at = ids.windows(separator.len()).position(|window| window == separator)?;

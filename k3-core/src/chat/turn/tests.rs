@@ -1,13 +1,13 @@
 use alloc::vec::Vec;
 
 use super::*;
-use crate::chat::vocabulary::Vocabulary;
+use crate::chat::vocabulary::{ReleasedTokens, released};
 use crate::chat::{Message, Part, Role, fixtures};
 
 /// Reads a turn written with spaces between its tokens, after a prompt with thinking on. A blank in a token is written
 /// `_`, and a brace or slash that is text has a backslash.
 fn read(written: &str) -> Turn {
-    let vocabulary = Vocabulary::released();
+    let vocabulary = released();
     let texts: Vec<String> = written
         .split_whitespace()
         .map(|token| match token {
@@ -178,7 +178,7 @@ fn a_call_after_a_broken_one_is_still_read() {
 /// What the released tokenizer made of each assistant message is read back as that message.
 #[test]
 fn rendered_answers_are_read_back() {
-    let vocabulary = Vocabulary::released();
+    let vocabulary = released();
     let tokens = vocabulary.turn_tokens();
     let header = vocabulary.ids(&["<|open|>", "message", " role", "=\"", "assistant", "\"", "<|sep|>", "<|open|>"]);
     let mut answers = 0;

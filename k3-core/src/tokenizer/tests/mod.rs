@@ -25,7 +25,7 @@ use super::Tokenizer;
 use super::merge::Merger;
 
 /// The released tokenizer.
-static TOKENIZER: LazyLock<Tokenizer> =
+pub(crate) static TOKENIZER: LazyLock<Tokenizer> =
     LazyLock::new(|| Tokenizer::new(&released_files::MODEL, released_files::CONFIG).unwrap());
 
 /// The ids of a text without the cuts: what specials, pattern and merging alone make of it.
