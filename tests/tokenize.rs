@@ -150,26 +150,26 @@ fn bad_input_is_refused() {
     refused(&["--unknown"], "", 2, &["--unknown"]);
 }
 
-/// A tokenizer that cannot be loaded: exit 1, naming the file and the line.
+/// A tokenizer that cannot be loaded, naming the file and the line: exit 1 if it is missing, 2 if it is malformed.
 #[test]
 fn bad_tokenizers_are_refused() {
     let folder = tempfile::tempdir().unwrap();
-    let load = |words: &[&str]| {
+    let load = |code: i32, words: &[&str]| {
         let output = k3_host(["tokenize", "--tok", folder.path().to_str().unwrap(), "text"]);
-        let (stdout, stderr) = expect_exit(&output, 1);
+        let (stdout, stderr) = expect_exit(&output, code);
         assert_eq!(stdout, "");
         for word in words {
             assert!(stderr.contains(word), "{stderr:?} should name {word:?}");
         }
     };
-    load(&["tiktoken.model", "released with the model"]);
+    load(1, &["tiktoken.model", "released with the model"]);
     fs::write(folder.path().join("tiktoken.model"), "IQ== 0\nIg== 1\nIw== 3\n").unwrap();
-    load(&["tokenizer_config.json", "released with the model"]);
+    load(1, &["tokenizer_config.json", "released with the model"]);
     fs::write(folder.path().join("tokenizer_config.json"), released_files::CONFIG).unwrap();
-    load(&[folder.path().to_str().unwrap(), "tiktoken.model, line 3", "rank 3 where 2 belongs"]);
+    load(2, &[folder.path().to_str().unwrap(), "tiktoken.model, line 3", "rank 3 where 2 belongs"]);
     fs::write(folder.path().join("tiktoken.model"), &*released_files::MODEL).unwrap();
     fs::write(folder.path().join("tokenizer_config.json"), "{}").unwrap();
-    load(&["tokenizer_config.json: missing field `added_tokens_decoder`"]);
+    load(2, &["tokenizer_config.json: missing field `added_tokens_decoder`"]);
 }
 
 /// A file of any length is not read whole before it is looked at.
@@ -179,7 +179,7 @@ fn oversized_files_are_refused() {
     let file = fs::File::create(folder.path().join("tiktoken.model")).unwrap();
     file.set_len((256 << 20) + 1).unwrap();
     let output = k3_host(["tokenize", "--tok", folder.path().to_str().unwrap(), "text"]);
-    assert!(expect_exit(&output, 1).1.contains("longer than 268435456 bytes"));
+    assert!(expect_exit(&output, 2).1.contains("longer than 268435456 bytes"));
 }
 
 /// Texts of several parts are encoded as the library encodes them whole. Catches parts that are not those of the cuts,

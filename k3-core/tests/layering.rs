@@ -21,8 +21,8 @@ const MAY_USE: [(&str, &[&str]); 13] = [
     ("tokenizer", &["host"]),
     ("chat", &["tokenizer"]),
     ("sample", &["ops", "kernels"]),
-    ("report", &["kernels"]),
-    ("generate", &["model", "ops", "report"]),
+    ("report", &["kernels", "sample"]),
+    ("generate", &["model", "ops", "report", "sample"]),
 ];
 
 /// What belongs to the crate as a whole.
