@@ -74,6 +74,14 @@ fn specials_in_a_prompt_are_text_unless_asked_for() {
 }
 
 #[test]
+fn a_printed_report_takes_the_place_of_the_text() {
+    let (text, _) = run(&["--prompt", "x", "--gen", "3"]);
+    let output = k3_host(["run", toy(), "--prompt", "x", "--gen", "3", "--out", "-"]);
+    let report: Value = serde_json::from_str(&expect_exit(&output, 0).0).unwrap();
+    assert_eq!(format!("{}\n", report["text"].as_str().unwrap()), text);
+}
+
+#[test]
 fn a_prompt_file_counts_with_every_byte() {
     let folder = tempfile::Builder::new().prefix("früher oder später ").tempdir().unwrap();
     let path = folder.path().join("prompt.txt");

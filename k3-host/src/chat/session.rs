@@ -196,6 +196,7 @@ impl<'a, P: Predictor> Session<'a, P> {
     /// Puts an answer back that was taken out, unless another stands there.
     fn restore(&mut self, answer: Option<Entry>) {
         if self.history.entries().last().is_some_and(|entry| entry.role == Speaker::User) {
+            // It stood there before, so the history admits it again.
             answer.into_iter().try_for_each(|answer| self.history.push(answer)).unwrap_or_default();
         }
     }
