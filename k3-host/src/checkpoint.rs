@@ -12,7 +12,7 @@ use k3_core::{Error, Result};
 use serde::de::DeserializeSeed;
 
 use crate::failure::Outcome;
-use crate::mapping::Residency;
+use crate::shards::Loading;
 use crate::storage::FileStorage;
 
 /// A folder of the file system.
@@ -51,12 +51,12 @@ fn read_error(path: &Path, error: &std::io::Error) -> Error {
     Error::Read { file: path.display().to_string(), offset: 0, length: 0, reason: error.to_string() }
 }
 
-/// Opens the first `layers` layers of the checkpoint in `folder`, with its shards mapped into memory.
+/// Opens the first `layers` layers of the checkpoint in `folder`, with its shards in memory.
 ///
 /// # Errors
 /// A refusal that names the file and the tensor at fault.
 pub fn open(folder: &Path, config: &Config, layers: usize) -> Outcome<Box<dyn WeightSource>> {
     let checkpoint = Checkpoint::open(&Folder { path: folder.to_path_buf() }, config, layers)?;
-    let residency = Residency::of(&checkpoint.files);
-    Ok(Box::new(Resident::new(checkpoint, |file| residency.map(&file))?))
+    let loading = Loading::of(&checkpoint.files);
+    Ok(Box::new(Resident::new(checkpoint, |file| loading.bring_in(&file))?))
 }

@@ -8,7 +8,7 @@ pub mod checkpoint;
 pub mod commands;
 pub mod engine;
 pub mod failure;
-pub mod mapping;
+
 pub mod memory;
 pub mod oracle;
 pub mod output;
@@ -18,6 +18,7 @@ pub mod report;
 pub mod sampling;
 #[cfg(feature = "sandbox")]
 pub mod sandbox;
+pub mod shards;
 pub mod state_file;
 pub mod storage;
 pub mod synth;

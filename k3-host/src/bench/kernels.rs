@@ -93,10 +93,24 @@ fn product<'a>(name: &str, kernels: &'a Kernels, matrix: Matrix<'a>, tokens: usi
     })
 }
 
-/// Sums words with enough sums side by side that only the memory limits it.
+/// Sums words with the widest loads there are, so that only the memory limits it.
 fn read(words: &[u64]) -> u64 {
-    let mut sums = [0_u64; 16];
-    let (lines, rest) = words.as_chunks::<16>();
+    #[cfg(target_arch = "x86_64")]
+    if is_x86_feature_detected!("avx2") {
+        #[target_feature(enable = "avx2")]
+        fn wide(words: &[u64]) -> u64 {
+            sum(words)
+        }
+        // SAFETY: the feature was just detected.
+        return unsafe { wide(words) };
+    }
+    sum(words)
+}
+
+#[inline(always)]
+fn sum(words: &[u64]) -> u64 {
+    let mut sums = [0_u64; 32];
+    let (lines, rest) = words.as_chunks::<32>();
     for line in lines {
         for (sum, word) in sums.iter_mut().zip(line) {
             *sum = sum.wrapping_add(*word);
