@@ -68,10 +68,23 @@ fn load_half(bytes: &[u8; 16]) -> __m128i {
     unsafe { _mm_loadu_si128(bytes.as_ptr().cast()) }
 }
 
+/// The bytes of eight bf16 as the upper halves of eight f32, columns 0–3 in the lower half of the register.
+const WIDEN: [u8; 32] = {
+    let mut bytes = [NOTHING; 32];
+    let mut i = 0;
+    while i < 16 {
+        bytes[i / 2 * 4 + 2 + i % 2] = i as u8;
+        i += 1;
+    }
+    bytes
+};
+
+/// One rearrangement instead of a widening and a shift, which on some processors share the same two units.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn widen_bf16(bytes: &[u8; 16]) -> __m256 {
-    _mm256_castsi256_ps(_mm256_slli_epi32::<16>(_mm256_cvtepu16_epi32(load_half(bytes))))
+    let both_halves = _mm256_broadcastsi128_si256(load_half(bytes));
+    _mm256_castsi256_ps(_mm256_shuffle_epi8(both_halves, load_integers(&WIDEN)))
 }
 
 #[inline]
