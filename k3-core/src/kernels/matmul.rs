@@ -8,8 +8,11 @@ use super::order::{BLOCK_LENGTH, BlockTree, GROUP_COLUMNS, GROUP_VECTORS, Group,
 use super::output::OutputTile;
 use super::rows::{Bf16Row, F32Row, Mxfp4Row, Ones, WeightRow};
 
-/// How many rows are computed side by side. Pieces of work should begin at multiples of it.
-pub(super) const TILE_ROWS: usize = 4;
+/// How many rows are computed side by side for one token. Each is a stream of its own from memory: on an AMD Zen 5, four
+/// of them reached 82 % of the read bandwidth, eight 94 %.
+pub(super) const STREAMED_ROWS: usize = 8;
+/// How many rows are computed side by side for several tokens, as registers allow.
+const TILE_ROWS: usize = 4;
 /// How many tokens are computed side by side, where there are that many.
 const TILE_TOKENS: usize = 4;
 
@@ -43,14 +46,21 @@ impl<'a> Matmul<'a, '_> {
     #[inline(always)]
     fn product<L: Lanes, W: WeightRow<'a>>(mut self, lanes: L) {
         let mut row = 0;
-        while row + TILE_ROWS <= self.weights.rows() {
-            self.rows::<L, W, TILE_ROWS>(lanes, row);
-            row += TILE_ROWS;
+        if self.output.tokens() == 1 {
+            row = self.rows_from::<L, W, STREAMED_ROWS>(lanes, row);
         }
-        while row < self.weights.rows() {
-            self.rows::<L, W, 1>(lanes, row);
-            row += 1;
+        row = self.rows_from::<L, W, TILE_ROWS>(lanes, row);
+        self.rows_from::<L, W, 1>(lanes, row);
+    }
+
+    /// As many times `R` rows as there are from `row` on; returns the first row that is left.
+    #[inline(always)]
+    fn rows_from<L: Lanes, W: WeightRow<'a>, const R: usize>(&mut self, lanes: L, mut row: usize) -> usize {
+        while row + R <= self.weights.rows() {
+            self.rows::<L, W, R>(lanes, row);
+            row += R;
         }
+        row
     }
 
     /// `R` rows for all tokens.
