@@ -156,6 +156,33 @@ fn another_config_can_be_given() {
     refused(&args, 2, &["other config.json", "num_experts_per_token", "rms_norm_eps"]);
 }
 
+/// The last id generated is not fed, so that a prompt as long as the model's limit still gets one answer.
+#[test]
+fn prompts_at_the_models_limit() {
+    let folder = tempfile::tempdir().unwrap();
+    let config = folder.path().join("config.json");
+    let released = std::fs::read_to_string(fixture("oracle").join("a/config.json")).unwrap();
+    let short = released.replace("\"max_position_embeddings\": 1048576", "\"max_position_embeddings\": 8");
+    assert_ne!(released, short);
+    std::fs::write(&config, short).unwrap();
+    let ids = Reference::of("a").ids("full_ids");
+    let argmax = Reference::of("a").ids("argmax_per_position");
+    let model = fixture("oracle").join("a").display().to_string();
+    let run = |length: usize, count: &str, code: i32| {
+        let prompt = joined(&ids[..length]);
+        let args = ["run", &model, "--ids", &prompt, "--gen", count, "--config", config.to_str().unwrap()];
+        expect_exit(&k3_host(args), code)
+    };
+    for length in [7, 8] {
+        assert_eq!(run(length, "1", 0).0.trim(), argmax[length - 1].to_string());
+    }
+    run(7, "2", 0);
+    for (length, count) in [(9, "1"), (9, "0"), (8, "2")] {
+        let (_, stderr) = run(length, count, 2);
+        assert!(stderr.contains("9 positions") && stderr.contains("at most 8"), "{stderr}");
+    }
+}
+
 /// A model that cannot be trusted is refused before anything is computed or overwritten.
 #[test]
 fn damaged_checkpoints_are_refused() {

@@ -12,7 +12,7 @@
 //!    `t_g[l] = (p[32g + l] + p[32g + 16 + l]) + (p[32g + 8 + l] + p[32g + 24 + l])`. For MXFP4, `p` is code times
 //!    input, and `t_g` is then multiplied by the group's scale.
 //! 3. *Block.* `s_b[l] = ((0 + t_0) + t_1) + …` over the 16 groups of the block; the last block may be shorter.
-//! 4. *Tree.* The blocks merge like the bits of a binary counter ([`BlockTree`]). Block `b` arrives as a partial sum of
+//! 4. *Tree.* The blocks merge like the bits of a binary counter (`BlockTree`). Block `b` arrives as a partial sum of
 //!    one block; while the youngest partial sum held covers as many blocks as the arriving one, the two become
 //!    `held + arriving`, which arrives in turn. So 16 blocks make a balanced tree, and after `b` blocks one partial sum
 //!    is held for each bit set in `b`. At the end they are folded from the youngest to the oldest:

@@ -2,10 +2,10 @@
 //!
 //! Encoding goes through four steps, each a hard boundary for the next:
 //!
-//! 1. [`cuts`]: the text is cut every 400,000 characters and in long runs.
-//! 2. [`specials`]: in [`Mode::Special`], spellings of special tokens are taken out.
-//! 3. [`pieces`]: what is left is split by the released pattern.
-//! 4. [`merge`]: the bytes of each piece are merged into tokens by rank.
+//! 1. `cuts`: the text is cut every 400,000 characters and in long runs.
+//! 2. `specials`: in [`Mode::Special`], spellings of special tokens are taken out.
+//! 3. `pieces`: what is left is split by the released pattern.
+//! 4. `merge`: the bytes of each piece are merged into tokens by rank.
 //!
 //! Time is linear in the text, but for a logarithm in the length of a piece; no input makes it worse.
 

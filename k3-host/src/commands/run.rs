@@ -32,8 +32,8 @@ pub struct RunArgs {
     /// How many ids to generate
     #[arg(long = "gen", value_name = "N", default_value_t = 20)]
     pub generate: u32,
-    /// End after this id was generated; may be given more than once. Text also ends at [EOS], <|end_of_msg|> and the ids
-    /// that the config names
+    /// End after this id was generated; may be given more than once. Text also ends at the ids of a turn's end
+    /// and at those that the config names
     #[arg(long = "stop-id", value_name = "ID")]
     pub stop_ids: Vec<u32>,
     /// Feed everything from the start again for each id: slow, and the same bits

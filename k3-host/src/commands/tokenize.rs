@@ -39,7 +39,7 @@ pub struct TokenizeArgs {
     /// Ids in, their bytes out: exactly the text that was encoded
     #[arg(long, conflicts_with_all = ["jsonl", "json", "count", "special", "plain"])]
     pub decode: bool,
-    /// The spelling of a special token is the special token [default]
+    /// The spelling of a special token is the special token; this is the default
     #[arg(long, conflicts_with = "plain")]
     pub special: bool,
     /// The spelling of a special token is ordinary text, as in what a user writes
