@@ -43,7 +43,7 @@ pub struct Session<'a, P> {
     settings: Settings,
     history: History,
     file: HistoryFile,
-    /// How often the last question was put to the model in this session.
+    /// How often the last question was put to the model.
     attempts: u64,
     last: Option<Timing>,
 }
