@@ -1,7 +1,7 @@
 // The model's part of the page.
 import { byId, element, readable, readableTime, showError } from "./elements.js";
 
-const NAMES = new Map([["simd128", "SIMD128"], ["scalar", "scalar"]]);
+const nameOf = (backend) => (backend === "simd128" ? "SIMD128" : backend);
 
 export class ModelView {
   #client;
@@ -18,7 +18,7 @@ export class ModelView {
   /** Loads the model, and what the native program computed with it. */
   async load(backends) {
     try {
-      const options = backends.map((name) => element("option", { value: name }, NAMES.get(name) ?? name));
+      const options = backends.map((name) => element("option", { value: name }, nameOf(name)));
       byId("backend").replaceChildren(...options.reverse());
       this.#native = await (await fetch("native.json")).json();
       byId("prompt").value = this.#native.prompt_ids.join(", ");
@@ -38,13 +38,12 @@ export class ModelView {
     showError(byId("model-error"), null);
     try {
       const prompt = parseIds(byId("prompt").value);
-      const backend = byId("backend").value;
       const run = new Run(this.#nativeSteps(prompt));
-      const count = byId("steps").valueAsNumber;
-      await this.#client.request("generate", { prompt, count, backend }, (step) => {
+      const wanted = { prompt, count: byId("steps").valueAsNumber, backend: byId("backend").value };
+      const backend = await this.#client.request("generate", wanted, (step) => {
         byId("generated").append(run.row(step));
       });
-      byId("model-status").textContent = `${run.summary()} Kernels: ${NAMES.get(backend) ?? backend}.`;
+      byId("model-status").textContent = `${run.summary()} Kernels: ${nameOf(backend)}.`;
     } catch (error) {
       byId("model-status").textContent = "";
       showError(byId("model-error"), error);

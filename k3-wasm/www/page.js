@@ -18,5 +18,6 @@ async function start() {
 
 start().catch((error) => {
   byId("module-status").textContent = "The module is not loaded.";
+  byId("model-status").textContent = "The model is not loaded.";
   showError(byId("module-error"), error);
 });

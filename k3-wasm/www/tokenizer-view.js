@@ -70,6 +70,7 @@ export class TokenizerView {
   async #update() {
     if (!this.#loaded) return;
     this.#changed = true;
+    byId("tokens").setAttribute("aria-busy", "true");
     if (this.#busy) return;
     this.#busy = true;
     while (this.#changed) {
@@ -83,6 +84,7 @@ export class TokenizerView {
       }
     }
     this.#busy = false;
+    byId("tokens").setAttribute("aria-busy", "false");
   }
 
   #showResult(result) {

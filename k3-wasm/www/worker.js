@@ -6,7 +6,7 @@ import init, { ModelFiles, TextMode, TextTokenizer, backends, functions } from "
 /** How many tokens are shown at once. */
 const PART = 500;
 
-const ready = init();
+const ready = init({ module_or_path: new URL("k3_bg.wasm", import.meta.url) });
 const vocabulary = { model: null, config: null };
 let tokenizer = null;
 let ids = new Uint32Array();
@@ -116,8 +116,8 @@ async function openModel({ folder }) {
   return { layers: model.layers(), vocabulary: model.vocabulary() };
 }
 
-/** Generates, and tells of each step as it comes. */
+/** Generates, and tells of each step as it comes; the result names the kernels that computed. */
 function generate({ id, prompt, count, backend }) {
   const onStep = (token, logits_hash, seconds) => self.postMessage({ id, step: { id: token, logits_hash, seconds } });
-  model.generate(Uint32Array.from(prompt), count, backend, onStep);
+  return model.generate(Uint32Array.from(prompt), count, backend, onStep);
 }

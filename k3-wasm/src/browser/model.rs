@@ -87,11 +87,11 @@ impl LoadedModel {
     }
 
     /// Generates `count` ids after `prompt`, each the one of the largest logit, with the kernels called `backend`. Calls
-    /// `on_step(id, logits_hash, seconds)` for each as it comes.
+    /// `on_step(id, logits_hash, seconds)` for each as it comes. Returns the name of the kernels that computed.
     ///
     /// # Errors
     /// If there are no such kernels, no prompt, an id that does not exist, or too many positions; or what `on_step` throws.
-    pub fn generate(&self, prompt: &[u32], count: u32, backend: &str, on_step: &Function) -> Result<(), JsValue> {
+    pub fn generate(&self, prompt: &[u32], count: u32, backend: &str, on_step: &Function) -> Result<String, JsValue> {
         let kernels = Backend::from_str(backend).map_err(JsError::from)?;
         let kernels = Kernels::new(kernels).ok_or_else(|| JsError::new("these kernels cannot run here"))?;
         let mut sequence = self.sequence(&kernels, prompt, count)?;
@@ -106,7 +106,7 @@ impl LoadedModel {
                 transcript.push(step.id);
             }
         }
-        Ok(())
+        Ok(kernels.backend().name().to_owned())
     }
 
     /// An empty sequence with room for the prompt and what follows it.
