@@ -92,7 +92,7 @@ class Run {
     const verdict = compared === 0
       ? "There is no native run of this prompt to compare with."
       : `${readable(this.#equal)} of ${readable(compared)} steps have the native logits, bit for bit.`;
-    return `${verdict} ${readableTime((1000 * this.#seconds) / this.#steps)} per step.`;
+    return `${verdict} ${readableTime((1000 * this.#seconds) / this.#steps)} per step, the prompt included.`;
   }
 }
 

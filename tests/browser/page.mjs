@@ -56,8 +56,12 @@ export class Page {
     await until(this.tab, () => document.querySelector("#tokens").getAttribute("aria-busy") !== "true");
   }
 
+  /** Puts a text into the box at once. */
   async fill(text) {
-    await this.tab.getByLabel("Text", { exact: true }).fill(text);
+    await this.tab.getByLabel("Text", { exact: true }).evaluate((box, text) => {
+      box.value = text;
+      box.dispatchEvent(new InputEvent("input", { bubbles: true }));
+    }, text);
     await this.encoded();
   }
 
