@@ -125,8 +125,12 @@ export class TokenizerView {
 
   async #turn(direction) {
     const start = this.#shown.start + direction * this.#shown.part;
-    this.#showTokens(await this.#client.request("tokens", { start }));
-    this.#announce(`Tokens ${byId("shown").textContent}`);
+    try {
+      this.#showTokens(await this.#client.request("tokens", { start }));
+      this.#announce(`Tokens ${byId("shown").textContent}`);
+    } catch (error) {
+      showError(byId("text-error"), error);
+    }
   }
 
   async #copy() {

@@ -87,7 +87,7 @@ test("every control has a name, every heading its level, and changes are announc
     assert.ok(controls.length > 10);
     for (const control of controls) {
       const name = (await control.ariaSnapshot()).split("\n")[0];
-      assert.match(name, /"[^"]+"/, `${await control.evaluate((node) => node.outerHTML)} has no name: ${name}`);
+      assert.match(name, /^- [a-z]+ "[^"]+"/, `${await control.evaluate((node) => node.outerHTML)} has no name: ${name}`);
     }
     const levels = await page.tab.locator("h1, h2, h3").evaluateAll((nodes) => nodes.map((node) => node.tagName).join());
     assert.equal(levels, "H1,H2,H3,H2");
