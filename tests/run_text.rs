@@ -177,7 +177,7 @@ fn files_that_are_missing_or_do_not_fit_are_named() {
     let broken = tempfile::tempdir().unwrap();
     std::fs::write(broken.path().join("tiktoken.model"), "AA== 0\nAQ== 2\n").unwrap();
     std::fs::write(broken.path().join("tokenizer_config.json"), "{}").unwrap();
-    refused(&[toy(), "--prompt", "x", "--tok", broken.path().to_str().unwrap()], 1, &["tiktoken.model, line 2"]);
+    refused(&[toy(), "--prompt", "x", "--tok", broken.path().to_str().unwrap()], 2, &["tiktoken.model, line 2"]);
 }
 
 /// Sampling is open to ids too; the bundled model's reference has only greedy ones.
