@@ -28,34 +28,26 @@ export class TokenizerView {
   }
 
   /** Loads the vocabulary that came with the page. */
-  async loadBundled() {
-    const response = await fetch("tiktoken.model");
-    await this.#load({ model: new Uint8Array(await response.arrayBuffer()) }, "the one that came with this page");
+  loadBundled() {
+    return this.#load("the file that came with this page", async () => {
+      const response = await fetch("tiktoken.model");
+      if (!response.ok) throw new Error(`tiktoken.model: the server answers ${response.status}`);
+      return { model: new Uint8Array(await response.arrayBuffer()) };
+    });
   }
 
-  /** Loads the files that were chosen; the name tells which is which. */
   async #choose(files) {
-    if (files.length === 0) return;
-    const given = {};
-    try {
-      for (const file of files) {
-        if (file.size > MOST_BYTES) throw new Error(`${file.name}: ${readable(file.size)} bytes are too many`);
-        const kind = file.name.endsWith(".json") ? "config" : "model";
-        if (given[kind]) throw new Error(`${file.name}: choose one vocabulary and at most one .json file`);
-        given[kind] = new Uint8Array(await file.arrayBuffer());
-      }
-      await this.#load(given, files.map((file) => file.name).join(", "));
-    } catch (error) {
-      showError(byId("vocabulary-error"), error);
-    }
+    if (files.length > 0) await this.#load(files.map((file) => file.name).join(", "), () => contents(files));
   }
 
-  async #load(given, name) {
+  /** Loads the files that `read` resolves with. If they are refused, nothing changes. */
+  async #load(name, read) {
     byId("vocabulary-status").textContent = "Reading the vocabulary.";
     try {
-      const { size, milliseconds } = await this.#client.request("loadVocabulary", given);
+      const { size, milliseconds } = await this.#client.request("loadVocabulary", await read());
       this.#loaded = true;
-      byId("vocabulary-status").textContent = `${readable(size)} ids from ${name}, read in ${readableTime(milliseconds)}.`;
+      const time = readableTime(milliseconds);
+      byId("vocabulary-status").textContent = `${readable(size)} ids from ${name}, read in ${time}.`;
       showError(byId("vocabulary-error"), null);
     } catch (error) {
       byId("vocabulary-status").textContent = this.#loaded
@@ -110,7 +102,8 @@ export class TokenizerView {
     this.#shown = shown;
     const { start, total, tokens } = shown;
     const end = start + tokens.length;
-    byId("shown").textContent = total === 0 ? "None" : `${readable(start + 1)} to ${readable(end)} of ${readable(total)}`;
+    const range = `${readable(start + 1)} to ${readable(end)} of ${readable(total)}`;
+    byId("shown").textContent = total === 0 ? "None" : range;
     byId("previous").disabled = start === 0;
     byId("next").disabled = end >= total;
     byId("tokens").replaceChildren(...tokens.map(listItem));
@@ -142,6 +135,18 @@ export class TokenizerView {
       showError(byId("text-error"), error);
     }
   }
+}
+
+/** What the chosen files hold; the name tells which is which. */
+async function contents(files) {
+  const given = {};
+  for (const file of files) {
+    if (file.size > MOST_BYTES) throw new Error(`${file.name}: ${readable(file.size)} bytes are too many`);
+    const kind = file.name.endsWith(".json") ? "config" : "model";
+    if (given[kind]) throw new Error(`${file.name}: choose one vocabulary and at most one .json file`);
+    given[kind] = new Uint8Array(await file.arrayBuffer());
+  }
+  return given;
 }
 
 function listItem({ id, bytes, special }) {

@@ -12,7 +12,14 @@ export const TARGET = path.resolve(ROOT, process.env.CARGO_TARGET_DIR ?? "target
 export const PAGE = path.join(TARGET, "page");
 const K3_HOST = path.join(TARGET, "release/k3-host");
 
-const TYPES = { ".html": "text/html", ".js": "text/javascript", ".wasm": "application/wasm", ".css": "text/css", ".svg": "image/svg+xml", ".json": "application/json" };
+const TYPES = {
+  ".html": "text/html",
+  ".js": "text/javascript",
+  ".json": "application/json",
+  ".css": "text/css",
+  ".svg": "image/svg+xml",
+  ".wasm": "application/wasm",
+};
 
 /** Without these flags Chromium calls home. As root it has no sandbox. */
 const FLAGS = [

@@ -45,8 +45,6 @@ export class Page {
 
   async chooseVocabulary(...files) {
     await this.tab.getByLabel("Vocabulary files").setInputFiles(files);
-    // The file is read before the worker is asked.
-    await this.tab.waitForTimeout(100);
     await this.vocabularyStatus();
     await this.encoded();
   }

@@ -69,7 +69,10 @@ test("everything is reached with the keyboard, in the order of the page", () =>
         return id || name || ariaLabel || tagName.toLowerCase();
       }));
     }
-    const expected = ["vocabulary", "text", "mode", "next", "copy", "summary", "prompt", "steps", "backend", "generate", "Table of generated ids"];
+    const expected = [
+      "vocabulary", "text", "mode", "next", "copy", "summary", "prompt", "steps", "backend", "generate",
+      "Table of generated ids",
+    ];
     const from = reached.indexOf("vocabulary");
     assert.deepEqual(reached.slice(from, from + expected.length), expected);
     await page.tab.locator("#next").focus();
@@ -120,10 +123,11 @@ function contrasts() {
   };
   const found = [];
   for (const node of document.body.querySelectorAll("*")) {
-    const text = Array.from(node.childNodes).filter((child) => child.nodeType === 3 && child.data.trim()).map((child) => child.data).join(" ");
+    const texts = Array.from(node.childNodes).filter((child) => child.nodeType === Node.TEXT_NODE);
+    const text = texts.map((child) => child.data).join(" ").trim();
     if (!text || !node.checkVisibility() || node.matches(":disabled, option")) continue;
     const [a, b] = [channels(getComputedStyle(node).color), background(node)].map(luminance).sort((a, b) => b - a);
-    found.push([(a + 0.05) / (b + 0.05), text.trim().slice(0, 30)]);
+    found.push([(a + 0.05) / (b + 0.05), text.slice(0, 30)]);
   }
   return found;
 }

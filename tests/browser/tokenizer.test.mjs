@@ -13,6 +13,9 @@ const PLAIN = "are ordinary text, as in what a user writes";
 const SPECIAL = "are special tokens";
 const CHIPS = 500;
 
+/** Milliseconds. Nearly all of a pause is the browser's own work on its text box: 0.8 s where this was written. */
+const MOST_PAUSE = 3000;
+
 let browser;
 let folder;
 before(async () => {
@@ -137,6 +140,10 @@ test("pasting a megabyte leaves the page alive, and shows a part that it names",
     });
     await page.tab.getByLabel("Text", { exact: true }).press("Control+v");
     await page.encoded();
+    const pause = await page.tab.evaluate(() => globalThis.longestPause);
+    context.diagnostic(`longest pause ${Math.round(pause)} ms, encoded in ${await page.text("encode-time")}`);
+    assert.ok(pause < MOST_PAUSE, `the page stood still for ${pause} ms`);
+    assert.equal(page.tab.workers().length, 2, "the work is done in workers");
     const ids = nativeIds(text).split(",");
     assert.equal(await page.text("count-tokens"), ids.length.toLocaleString("en"));
     assert.equal(await page.text("count-bytes"), Buffer.byteLength(text).toLocaleString("en"));
@@ -151,10 +158,6 @@ test("pasting a megabyte leaves the page alive, and shows a part that it names",
     const shown = await page.tab.locator("#tokens li small").allInnerTexts();
     assert.deepEqual(shown, ids.slice(CHIPS, 2 * CHIPS));
     assert.equal(await page.allIds(), ids.join());
-    const pause = await page.tab.evaluate(() => globalThis.longestPause);
-    context.diagnostic(`longest pause ${Math.round(pause)} ms, encoded in ${await page.text("encode-time")}`);
-    assert.ok(pause < 5000, `the page stood still for ${pause} ms`);
-    assert.equal(page.tab.workers().length, 2, "the work is done in workers");
   }));
 
 test("half a surrogate pair is not said to come back", () =>
