@@ -6,13 +6,14 @@ use std::sync::Arc;
 use js_sys::Function;
 use k3_core::checkpoint::Checkpoint;
 use k3_core::config::Config;
+use k3_core::generate::{Feeding, Hooks, Request};
 use k3_core::host::Serial;
 use k3_core::kernels::{Backend, Kernels};
 use k3_core::model::Model;
 use k3_core::model::compute::Compute;
-use k3_core::model::generate::{Feeding, Request};
 use k3_core::model::scratch::{Sizes, WantedLogits};
 use k3_core::model::sequence::Sequence;
+use k3_core::sample::Sampler;
 use k3_core::stream::resident::Resident;
 use wasm_bindgen::prelude::wasm_bindgen;
 use wasm_bindgen::{JsError, JsValue};
@@ -99,8 +100,9 @@ impl LoadedModel {
         for _ in 0..count {
             // What was fed before stays in the sequence, so that each request feeds one id.
             let request = Request { prompt: &transcript, count: 1, stop_ids: &[], feeding: Feeding::Incremental };
-            let steps =
-                request.generate::<k3_core::Error>(&mut sequence, &|| now() / 1e3, None).map_err(JsError::from)?;
+            let clock = || now() / 1e3;
+            let hooks = Hooks::<k3_core::Error>::clock(&clock);
+            let steps = request.generate(&mut sequence, &mut Sampler::greedy(), hooks).map_err(JsError::from)?;
             for step in steps {
                 on_step.call3(&JsValue::NULL, &step.id.into(), &step.logits_hash.into(), &step.seconds.into())?;
                 transcript.push(step.id);
