@@ -4,6 +4,7 @@ mod support;
 
 use std::path::Path;
 
+use safetensors::SafeTensors;
 use serde_json::Value;
 use support::{Reference, expect_exit, fixture, joined, k3_host};
 
@@ -154,6 +155,40 @@ fn another_config_can_be_given() {
     let model = fixture("oracle").join("a").display().to_string();
     let args = ["run", &model, "--ids", "1", "--config", config.to_str().unwrap()];
     refused(&args, 2, &["other config.json", "num_experts_per_token", "rms_norm_eps"]);
+}
+
+/// A model that ties its head to the embedding answers as one whose head holds a copy of it.
+#[test]
+fn a_tied_head_is_the_embedding() {
+    let shard = "model-00014-of-000014.safetensors";
+    let copied = copy_of_a();
+    let path = copied.path().join(shard);
+    let mut bytes = std::fs::read(&path).unwrap();
+    let (embedding, head) = {
+        let (_, header) = SafeTensors::read_metadata(&bytes).unwrap();
+        let data = bytes.len() - header.data_len();
+        let range = |name: &str| {
+            let (begin, end) = header.info(&format!("language_model.{name}")).unwrap().data_offsets;
+            data + begin..data + end
+        };
+        (range("model.embed_tokens.weight"), range("lm_head.weight"))
+    };
+    bytes.copy_within(embedding, head.start);
+    std::fs::write(path, bytes).unwrap();
+
+    let tied = copy_of_a();
+    let config = tied.path().join("config.json");
+    let untied_config = std::fs::read_to_string(&config).unwrap();
+    std::fs::write(&config, untied_config.replace("\"tie_word_embeddings\": false", "\"tie_word_embeddings\": true"))
+        .unwrap();
+
+    let hashes_of = |folder: &Path| {
+        let args = ["run", folder.to_str().unwrap(), "--ids", "5,6,7", "--gen", "3", "--out", "-"];
+        let (stdout, _) = expect_exit(&k3_host(args), 0);
+        hashes(&serde_json::from_str(&stdout).unwrap())
+    };
+    assert_eq!(hashes_of(tied.path()), hashes_of(copied.path()));
+    assert_ne!(hashes_of(tied.path()), hashes_of(&fixture("oracle").join("a")));
 }
 
 /// The last id generated is not fed, so that a prompt as long as the model's limit still gets one answer.
