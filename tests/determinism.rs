@@ -47,6 +47,8 @@ fn any_difference_fails() {
     assert!(stdout.contains("model a: 2 DIFFERENT hashes"), "{stdout}");
     let (stdout, _) = expect_exit(&liar(folder.path(), "functions", "sed \"s/exp .*/exp $$/\""), 1);
     assert!(stdout.contains("elementary functions: 4 DIFFERENT hashes"), "{stdout}");
+    let (stdout, _) = expect_exit(&liar(folder.path(), "--plain", "sed \"s/^/$$,/\""), 1);
+    assert!(stdout.contains("tokenizer: 4 DIFFERENT hashes"), "{stdout}");
 }
 
 #[test]

@@ -14,6 +14,7 @@ mod classes;
 mod cuts;
 mod merge;
 mod pieces;
+mod printer;
 mod ranks;
 mod specials;
 mod stream;
@@ -28,6 +29,7 @@ use alloc::string::ToString;
 use alloc::vec::Vec;
 
 pub use cuts::PART_CHARS;
+pub use printer::{Form, Printer};
 pub use stream::Utf8Stream;
 
 use merge::{Merger, Merges};

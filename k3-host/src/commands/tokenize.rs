@@ -4,16 +4,14 @@ use std::io::{self, BufRead, BufWriter, Write};
 use std::path::PathBuf;
 
 use anyhow::Context;
-use k3_core::tokenizer::{Mode, Tokenizer};
+use k3_core::tokenizer::{Form, Mode, Printer, Tokenizer};
 
 use crate::failure::{Exit, Failure, Outcome};
 use crate::tokenizer;
 
 mod input;
-mod output;
 
 use input::{IdReader, PartReader, Source};
-use output::{Form, Printer};
 
 /// Arguments of `tokenize`.
 #[derive(Debug, clap::Args)]
@@ -72,26 +70,32 @@ pub fn run(args: &TokenizeArgs) -> Outcome {
 fn encode(args: &TokenizeArgs, tokenizer: &Tokenizer, source: Source<'_>, out: &mut impl Write) -> Outcome {
     let mut printer = Printer::new(args.form(), tokenizer);
     let mut parts = PartReader::new(source);
-    let mut ids = Vec::new();
+    let (mut ids, mut printed) = (Vec::new(), String::new());
     while let Some(part) = parts.next_part().map_err(refused)? {
         ids.clear();
         tokenizer.encode_into(&part, args.mode(), &mut ids);
-        printer.print(&ids, out).map_err(not_written)?;
+        printer.print(&ids, &mut printed)?;
+        out.write_all(printed.as_bytes()).map_err(not_written)?;
+        printed.clear();
     }
-    printer.finish(out).map_err(not_written)
+    printer.finish(&mut printed);
+    out.write_all(printed.as_bytes()).map_err(not_written)
 }
 
 /// Encodes each line of the input, a JSON string, as a text.
 fn encode_lines(args: &TokenizeArgs, tokenizer: &Tokenizer, source: Source<'_>, out: &mut impl Write) -> Outcome {
     let name = source.name.clone();
+    let mut printed = String::new();
     for (index, line) in source.reader.split(b'\n').enumerate() {
         let place = || format!("{name}, line {}", index + 1);
         let line = line.with_context(place).map_err(refused)?;
         let text: String =
             serde_json::from_slice(&line).context("not a JSON string").with_context(place).map_err(refused)?;
         let mut printer = Printer::new(args.form(), tokenizer);
-        printer.print(&tokenizer.encode(&text, args.mode()), out).map_err(not_written)?;
-        printer.finish(out).map_err(not_written)?;
+        printer.print(&tokenizer.encode(&text, args.mode()), &mut printed)?;
+        printer.finish(&mut printed);
+        out.write_all(printed.as_bytes()).map_err(not_written)?;
+        printed.clear();
     }
     Ok(())
 }
