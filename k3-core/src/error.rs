@@ -37,6 +37,16 @@ pub enum Error {
         /// The system's own words.
         reason: String,
     },
+    /// A routed expert could not be read. What it would have added is not known, so the pass is void.
+    #[error("layer {layer}, expert {expert}: {reason}")]
+    Expert {
+        /// The layer, from 0.
+        layer: usize,
+        /// The expert within its layer, from 0.
+        expert: usize,
+        /// What went wrong, naming the file.
+        reason: String,
+    },
     /// There is not so much memory.
     #[error("no memory for {bytes} bytes")]
     Memory {
@@ -112,7 +122,10 @@ impl Error {
     /// Whether an input cannot be trusted, and no work was begun on it; otherwise, work failed on the way.
     #[must_use]
     pub fn is_refusal(&self) -> bool {
-        !matches!(self, Self::Read { .. } | Self::Memory { .. } | Self::NotFinite { .. } | Self::BrokenState)
+        !matches!(
+            self,
+            Self::Read { .. } | Self::Expert { .. } | Self::Memory { .. } | Self::NotFinite { .. } | Self::BrokenState
+        )
     }
 }
 

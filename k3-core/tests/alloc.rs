@@ -75,7 +75,7 @@ fn a_decode_step_allocates_nothing() {
     for name in ["kda", "mla", "moe", "dense", "residual_flow"] {
         let fixture = fixture(name);
         let mut source = ArraySource::read(&fixture);
-        source.granules_in_slice = Some(2);
+        source.rows_in_slice = Some(2);
         let (config, tokens) = (config(&fixture), tokens(&fixture));
         for backend in Backend::available() {
             let kernels = Kernels::new(backend).unwrap();

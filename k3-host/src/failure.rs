@@ -14,6 +14,8 @@ pub enum Exit {
     Refused = 2,
     /// The results could not be written.
     NotWritten = 3,
+    /// A routed expert could not be read.
+    Expert = 4,
 }
 
 /// A failed command.
@@ -60,7 +62,11 @@ impl Failure {
 
 impl From<Error> for Failure {
     fn from(error: Error) -> Self {
-        let exit = if error.is_refusal() { Exit::Refused } else { Exit::Failed };
+        let exit = match &error {
+            Error::Expert { .. } => Exit::Expert,
+            error if error.is_refusal() => Exit::Refused,
+            _ => Exit::Failed,
+        };
         Self { exit, error: error.into() }
     }
 }

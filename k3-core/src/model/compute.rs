@@ -64,7 +64,7 @@ impl Compute<'_> {
     /// # Errors
     /// Those of the weight source.
     pub(crate) fn linear(&self, id: TensorId, x: &[f32], y: &mut [f32]) -> Result<()> {
-        self.source.matrix(id, 1, &mut |first_row, rows| {
+        self.source.matrix(id, &mut |first_row, rows| {
             let positions = x.len() / rows.columns();
             let stride = y.len() / positions;
             let mut whole = OutputTile::new(y, stride);

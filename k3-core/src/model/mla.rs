@@ -79,9 +79,12 @@ impl Mla<'_> {
         let Positions { span, x, out } = chunk;
         self.extend_cache(state, x, span)?;
         self.query(scratch, x, span.count)?;
-        self.absorb(scratch, span.count)?;
-        self.attend(&state.cache, scratch, span);
-        self.expand(scratch, span.count)?;
+        self.compute.source.whole_matrix(self.id(LayerTensor::KeyValueUp), &mut |key_value| {
+            self.absorb(key_value, scratch, span.count);
+            self.attend(&state.cache, scratch, span);
+            self.expand(key_value, scratch, span.count);
+            Ok(())
+        })?;
         self.gate(scratch, x, span.count)?;
         let width = self.config.heads * self.config.value_dim;
         self.compute.linear(self.id(LayerTensor::Output), &scratch.value[..span.count * width], out)
@@ -114,27 +117,20 @@ impl Mla<'_> {
         self.compute.linear(self.id(LayerTensor::QueryUp), latent, query)
     }
 
-    /// `absorbed = [Kᵀ·query_nope, query_rope]` per position and head.
-    fn absorb(&self, scratch: &mut MlaScratch, positions: usize) -> Result<()> {
+    /// `absorbed = [Kᵀ·query_nope, query_rope]` per position and head. `key_value` holds K and V of each head in turn.
+    fn absorb(&self, key_value: &Matrix<'_>, scratch: &mut MlaScratch, positions: usize) {
         let config = self.config;
-        let MlaConfig { heads, nope_dim, latent, .. } = *config;
+        let MlaConfig { heads, nope_dim, value_dim, latent, .. } = *config;
         let MlaScratch { query, absorbed, .. } = scratch;
         let absorbed = &mut absorbed[..positions * heads * config.cache_width()];
-        self.for_key_value_heads(&mut |first_head, rows| {
-            let covered = first_head..first_head + rows.rows() / (nope_dim + config.value_dim);
-            self.compute.for_each(absorbed, config.cache_width(), &|index, absorbed| {
-                let head = index % heads;
-                if !covered.contains(&head) {
-                    return;
-                }
-                let (nope, rope) = query[index * config.key_dim()..][..config.key_dim()].split_at(nope_dim);
-                let (absorbed_nope, absorbed_rope) = absorbed.split_at_mut(latent);
-                let first = (head - first_head) * (nope_dim + config.value_dim);
-                let keys = rows.slice_rows(first..first + nope_dim);
-                self.compute.kernels.column_sums(&keys, nope, absorbed_nope);
-                absorbed_rope.copy_from_slice(rope);
-            });
-        })
+        self.compute.for_each(absorbed, config.cache_width(), &|index, absorbed| {
+            let (nope, rope) = query[index * config.key_dim()..][..config.key_dim()].split_at(nope_dim);
+            let (absorbed_nope, absorbed_rope) = absorbed.split_at_mut(latent);
+            let first = index % heads * (nope_dim + value_dim);
+            let keys = key_value.slice_rows(first..first + nope_dim);
+            self.compute.kernels.column_sums(&keys, nope, absorbed_nope);
+            absorbed_rope.copy_from_slice(rope);
+        });
     }
 
     /// `attended = Σ_s softmax(absorbed · cache_s / sqrt(key_dim)) · c_s` over the positions up to each one's own.
@@ -162,33 +158,16 @@ impl Mla<'_> {
     }
 
     /// `value = V · attended` per position and head.
-    fn expand(&self, scratch: &mut MlaScratch, positions: usize) -> Result<()> {
-        let config = self.config;
-        let MlaConfig { heads, nope_dim, value_dim, latent, .. } = *config;
+    fn expand(&self, key_value: &Matrix<'_>, scratch: &mut MlaScratch, positions: usize) {
+        let MlaConfig { heads, nope_dim, value_dim, latent, .. } = *self.config;
         let MlaScratch { attended, value, .. } = scratch;
         let value = &mut value[..positions * heads * value_dim];
-        self.for_key_value_heads(&mut |first_head, rows| {
-            let covered = first_head..first_head + rows.rows() / (nope_dim + value_dim);
-            self.compute.for_each(value, value_dim, &|index, value| {
-                let head = index % heads;
-                if !covered.contains(&head) {
-                    return;
-                }
-                let first = (head - first_head) * (nope_dim + value_dim) + nope_dim;
-                let values = rows.slice_rows(first..first + value_dim);
-                let attended = &attended[index * latent..][..latent];
-                self.compute.kernels.matmul(&values, attended, &mut OutputTile::new(value, value_dim));
-            });
-        })
-    }
-
-    /// Hands out slices of `kv_b` that hold whole heads, with the number of the first.
-    fn for_key_value_heads(&self, visit: &mut dyn FnMut(usize, &Matrix<'_>)) -> Result<()> {
-        let head_rows = self.config.nope_dim + self.config.value_dim;
-        self.compute.source.matrix(self.id(LayerTensor::KeyValueUp), head_rows, &mut |first_row, rows| {
-            visit(first_row / head_rows, &rows);
-            Ok(())
-        })
+        self.compute.for_each(value, value_dim, &|index, value| {
+            let first = index % heads * (nope_dim + value_dim) + nope_dim;
+            let values = key_value.slice_rows(first..first + value_dim);
+            let attended = &attended[index * latent..][..latent];
+            self.compute.kernels.matmul(&values, attended, &mut OutputTile::new(value, value_dim));
+        });
     }
 
     /// `value ← value ⊙ σ(g·x)`, where the model gates.

@@ -7,6 +7,7 @@ mod layer;
 mod mla;
 mod mlp;
 mod moe;
+pub mod order;
 mod positions;
 mod residual;
 pub mod scratch;
@@ -86,6 +87,7 @@ impl Model {
         let rows = pass.logits.rows(span.count);
         self.check(pass.tokens, rows, scratch)?;
         state.begin_pass(span.count)?;
+        compute.source.begin_pass(pass.logits)?;
         self.embed(compute, scratch, pass.tokens)?;
         for (number, vectors) in self.vectors.layers.iter().enumerate() {
             let layer = Layer { compute, config: &self.config, number, vectors };
@@ -93,6 +95,7 @@ impl Model {
         }
         self.final_norm(compute, scratch, span.count);
         self.head(compute, scratch, span.count - rows..span.count)?;
+        compute.source.end_pass()?;
         let logits = &scratch.logits[..rows * self.config.vocabulary];
         self.check_finite(logits, span.start + span.count - rows)?;
         state.end_pass(span.count);
@@ -135,13 +138,16 @@ impl Model {
 
     /// `logits = head · input` for the given positions of the chunk.
     fn head(&self, compute: &Compute<'_>, scratch: &mut Scratch, positions: core::ops::Range<usize>) -> Result<()> {
-        let Config { hidden, vocabulary, tied_embeddings, .. } = self.config;
-        let id = if tied_embeddings { TensorId::Embedding } else { TensorId::Head };
+        let Config { hidden, vocabulary, .. } = self.config;
         if positions.is_empty() {
             return Ok(());
         }
         let logits = &mut scratch.logits[..positions.len() * vocabulary];
-        compute.linear(id, &scratch.input[positions.start * hidden..positions.end * hidden], logits)
+        compute.linear(
+            order::head(&self.config),
+            &scratch.input[positions.start * hidden..positions.end * hidden],
+            logits,
+        )
     }
 
     fn check_finite(&self, logits: &[f32], first: usize) -> Result<()> {

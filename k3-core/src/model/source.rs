@@ -1,5 +1,6 @@
 //! Where the model's weights come from. The model sees them only through this trait.
 
+use super::scratch::WantedLogits;
 use crate::Result;
 use crate::checkpoint::names::TensorId;
 use crate::kernels::Matrix;
@@ -20,12 +21,35 @@ pub trait WeightSource: Sync {
     /// If the row cannot be read.
     fn row(&self, id: TensorId, row: usize, out: &mut [f32]) -> Result<()>;
 
-    /// Hands the whole matrix `id` to `visit`, in slices of consecutive rows: in order, each row once. Every slice
-    /// begins at a multiple of `granule` rows, which is the first argument.
+    /// Hands all of the matrix `id` to `visit`, in slices of consecutive rows: in order, each row once.
     ///
     /// # Errors
     /// Those of reading, and the first that `visit` returns.
-    fn matrix(&self, id: TensorId, granule: usize, visit: &mut RowVisitor<'_>) -> Result<()>;
+    fn matrix(&self, id: TensorId, visit: &mut RowVisitor<'_>) -> Result<()>;
+
+    /// Hands the matrix `id` to `visit` in one piece.
+    ///
+    /// # Errors
+    /// Those of reading, and what `visit` returns.
+    fn whole_matrix(&self, id: TensorId, visit: &mut MatrixVisitor<'_>) -> Result<()>;
+
+    /// Says that a pass begins, and which logits it wants. Until [`WeightSource::end_pass`], or the next call of this, the
+    /// matrices are asked for in the order of [`super::order::matrices_of_pass`], each once.
+    ///
+    /// # Errors
+    /// If the source cannot be read from any more.
+    fn begin_pass(&self, logits: WantedLogits) -> Result<()> {
+        let _ = logits;
+        Ok(())
+    }
+
+    /// Says that the pass is over.
+    ///
+    /// # Errors
+    /// If what was handed out cannot be relied on, because the files changed meanwhile.
+    fn end_pass(&self) -> Result<()> {
+        Ok(())
+    }
 
     /// Says which experts of `layer` will be asked for next, so that reading can begin.
     fn announce_experts(&self, layer: usize, ids: &[usize]) {
@@ -41,6 +65,9 @@ pub trait WeightSource: Sync {
 
 /// Takes the number of the first row and the rows of a slice.
 pub type RowVisitor<'a> = dyn FnMut(usize, Matrix<'_>) -> Result<()> + 'a;
+
+/// Takes a matrix in one piece.
+pub type MatrixVisitor<'a> = dyn FnMut(&Matrix<'_>) -> Result<()> + 'a;
 
 /// Takes an expert's place in the list that was asked for, and its weights.
 pub type ExpertVisitor<'a> = dyn FnMut(usize, &Expert<'_>) -> Result<()> + 'a;

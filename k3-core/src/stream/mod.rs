@@ -2,6 +2,7 @@
 
 pub mod resident;
 pub mod sliced;
+pub mod trunk;
 
 use alloc::string::ToString;
 

@@ -7,7 +7,7 @@ use super::absent;
 use crate::checkpoint::names::{ExpertId, ExpertMatrix, Name, Part, TensorId};
 use crate::checkpoint::{Checkpoint, CheckpointIndex, Location, Span};
 use crate::kernels::{Encoding, Matrix};
-use crate::model::source::{Expert, ExpertVisitor, RowVisitor, WeightSource};
+use crate::model::source::{Expert, ExpertVisitor, MatrixVisitor, RowVisitor, WeightSource};
 use crate::{Error, Result};
 
 /// The bytes of every shard, and where the tensors are in them.
@@ -85,8 +85,12 @@ impl<B: AsRef<[u8]> + Sync> WeightSource for Resident<B> {
         Ok(())
     }
 
-    fn matrix(&self, id: TensorId, _granule: usize, visit: &mut RowVisitor<'_>) -> Result<()> {
+    fn matrix(&self, id: TensorId, visit: &mut RowVisitor<'_>) -> Result<()> {
         visit(0, self.tensor(id)?)
+    }
+
+    fn whole_matrix(&self, id: TensorId, visit: &mut MatrixVisitor<'_>) -> Result<()> {
+        visit(&self.tensor(id)?)
     }
 
     fn experts(&self, layer: usize, ids: &[usize], visit: &mut ExpertVisitor<'_>) -> Result<()> {

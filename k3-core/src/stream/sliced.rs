@@ -12,13 +12,13 @@ use crate::checkpoint::names::{ExpertId, ExpertMatrix, Name, Part, TensorId};
 use crate::checkpoint::{Checkpoint, CheckpointIndex, Location, Span};
 use crate::host::Storage;
 use crate::kernels::{Encoding, Matrix};
-use crate::model::source::{Expert, ExpertVisitor, RowVisitor, WeightSource};
+use crate::model::source::{Expert, ExpertVisitor, MatrixVisitor, RowVisitor, WeightSource};
 use crate::{Error, Result};
 
 /// The shards of a checkpoint, and where the tensors are in them.
 ///
-/// A slice of a matrix takes at most the bytes it was made with, unless that is less than a granule of rows. A routed
-/// expert is read whole.
+/// A slice of a matrix takes at most the bytes it was made with, unless that is less than a row. A routed expert is read
+/// whole, and so is a matrix that is asked for in one piece.
 #[derive(Debug)]
 pub struct Sliced<F> {
     index: CheckpointIndex,
@@ -43,13 +43,12 @@ impl<F: Storage> Sliced<F> {
         }
     }
 
-    /// Hands out the given rows in slices that begin at multiples of `granule` rows.
-    fn rows(&self, rows: Rows, granule: usize, visit: &mut RowVisitor<'_>) -> Result<()> {
+    /// Hands out the given rows in slices.
+    fn rows(&self, rows: Rows, visit: &mut RowVisitor<'_>) -> Result<()> {
         let Rows { location, range } = rows;
         let row_bytes =
             row_bytes(location, location.data) + location.scales.map_or(0, |span| row_bytes(location, span));
-        let granules = self.slice_bytes as u64 / (row_bytes * granule as u64);
-        let step = usize::try_from(granules).unwrap_or(usize::MAX).max(1).saturating_mul(granule);
+        let step = usize::try_from(self.slice_bytes as u64 / row_bytes).unwrap_or(usize::MAX).max(1);
         self.with_buffer(|buffer| {
             let mut start = range.start;
             while start < range.end {
@@ -137,7 +136,7 @@ impl<F: Storage> WeightSource for Sliced<F> {
             return Err(Error::Tensor { name: Name::Text(id, Part::Plain).to_string(), reason });
         }
         let range = 0..out.len().div_ceil(location.columns);
-        self.rows(Rows { location, range }, 1, &mut |first, rows| {
+        self.rows(Rows { location, range }, &mut |first, rows| {
             let out = out[first * rows.columns()..].chunks_mut(rows.columns());
             for (row, out) in (0..rows.rows()).zip(out) {
                 rows.row_to_f32(row, out);
@@ -148,15 +147,24 @@ impl<F: Storage> WeightSource for Sliced<F> {
 
     fn row(&self, id: TensorId, row: usize, out: &mut [f32]) -> Result<()> {
         let location = self.tensor(id)?;
-        self.rows(Rows { location, range: row..row + 1 }, 1, &mut |_, rows| {
+        self.rows(Rows { location, range: row..row + 1 }, &mut |_, rows| {
             rows.row_to_f32(0, out);
             Ok(())
         })
     }
 
-    fn matrix(&self, id: TensorId, granule: usize, visit: &mut RowVisitor<'_>) -> Result<()> {
+    fn matrix(&self, id: TensorId, visit: &mut RowVisitor<'_>) -> Result<()> {
         let location = self.tensor(id)?;
-        self.rows(Rows { location, range: 0..location.rows }, granule, visit)
+        self.rows(Rows { location, range: 0..location.rows }, visit)
+    }
+
+    fn whole_matrix(&self, id: TensorId, visit: &mut MatrixVisitor<'_>) -> Result<()> {
+        let location = self.tensor(id)?;
+        self.with_buffer(|buffer| {
+            buffer.clear();
+            let slice = self.read(Rows { location, range: 0..location.rows }, buffer)?;
+            visit(&slice.matrix(buffer))
+        })
     }
 
     fn experts(&self, layer: usize, ids: &[usize], visit: &mut ExpertVisitor<'_>) -> Result<()> {

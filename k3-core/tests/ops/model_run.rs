@@ -138,8 +138,8 @@ pub fn check_model(name: &str) {
         assert_not_wrong(&format!("{name}, {point}"), mistake, &expected[point], &wrong["values"]);
     }
     let ways: [(&dyn Workers, Option<usize>); 3] = [(&Serial, None), (&Backwards, None), (&Backwards, Some(1))];
-    for (workers, granules_in_slice) in ways {
-        source.granules_in_slice = granules_in_slice;
+    for (workers, rows_in_slice) in ways {
+        source.rows_in_slice = rows_in_slice;
         for kernels in every_backend() {
             for passes in fixture["passes"].as_array().unwrap() {
                 let lengths = passes.as_array().unwrap().iter().map(|length| length.as_u64().unwrap());

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use half::bf16;
 use k3_core::checkpoint::names::TensorId;
 use k3_core::kernels::{Encoding, Matrix};
-use k3_core::model::source::{Expert, ExpertVisitor, RowVisitor, WeightSource};
+use k3_core::model::source::{Expert, ExpertVisitor, MatrixVisitor, RowVisitor, WeightSource};
 use k3_core::{Error, Result};
 use serde_json::Value;
 
@@ -18,8 +18,8 @@ pub struct ArraySource {
     pub tensors: BTreeMap<TensorId, Array>,
     /// By layer and expert.
     pub experts: BTreeMap<(usize, usize), ExpertArrays>,
-    /// Slices of a matrix hold this many granules of rows; `None`: all.
-    pub granules_in_slice: Option<usize>,
+    /// Slices of a matrix hold this many rows; `None`: all.
+    pub rows_in_slice: Option<usize>,
 }
 
 /// A vector or a matrix as it is stored. A vector has one row.
@@ -173,13 +173,17 @@ impl WeightSource for ArraySource {
         Ok(())
     }
 
-    fn matrix(&self, id: TensorId, granule: usize, visit: &mut RowVisitor<'_>) -> Result<()> {
+    fn matrix(&self, id: TensorId, visit: &mut RowVisitor<'_>) -> Result<()> {
         let matrix = self.tensor(id)?.matrix();
-        let step = self.granules_in_slice.map_or(matrix.rows(), |granules| granules * granule);
+        let step = self.rows_in_slice.unwrap_or(matrix.rows());
         for first in (0..matrix.rows()).step_by(step) {
             visit(first, matrix.slice_rows(first..matrix.rows().min(first + step)))?;
         }
         Ok(())
+    }
+
+    fn whole_matrix(&self, id: TensorId, visit: &mut MatrixVisitor<'_>) -> Result<()> {
+        visit(&self.tensor(id)?.matrix())
     }
 
     /// In reverse order, which is as good as any.

@@ -5,7 +5,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use k3_core::Result;
 use k3_core::checkpoint::names::TensorId;
 use k3_core::kernels::Matrix;
-use k3_core::model::source::{ExpertVisitor, RowVisitor, WeightSource};
+use k3_core::model::scratch::WantedLogits;
+use k3_core::model::source::{ExpertVisitor, MatrixVisitor, RowVisitor, WeightSource};
 
 /// Counts what passes from another source.
 pub struct Counting<'a> {
@@ -39,11 +40,26 @@ impl WeightSource for Counting<'_> {
         self.source.row(id, row, out)
     }
 
-    fn matrix(&self, id: TensorId, granule: usize, visit: &mut RowVisitor<'_>) -> Result<()> {
-        self.source.matrix(id, granule, &mut |first_row, rows| {
+    fn matrix(&self, id: TensorId, visit: &mut RowVisitor<'_>) -> Result<()> {
+        self.source.matrix(id, &mut |first_row, rows| {
             self.count(&rows);
             visit(first_row, rows)
         })
+    }
+
+    fn whole_matrix(&self, id: TensorId, visit: &mut MatrixVisitor<'_>) -> Result<()> {
+        self.source.whole_matrix(id, &mut |matrix| {
+            self.count(matrix);
+            visit(matrix)
+        })
+    }
+
+    fn begin_pass(&self, logits: WantedLogits) -> Result<()> {
+        self.source.begin_pass(logits)
+    }
+
+    fn end_pass(&self) -> Result<()> {
+        self.source.end_pass()
     }
 
     fn announce_experts(&self, layer: usize, ids: &[usize]) {
