@@ -2,6 +2,7 @@
 
 use std::path::Path;
 use std::str::FromStr;
+use std::sync::Arc;
 
 use anyhow::Context;
 use k3_core::Error;
@@ -19,6 +20,7 @@ use crate::args::EngineArgs;
 use crate::checkpoint;
 use crate::failure::{Failure, Outcome};
 use crate::memory;
+use crate::traffic::{Totals, Traffic};
 use crate::workers::{Threads, default_threads};
 
 /// Room for a sequence where the system does not say how much memory it has.
@@ -31,6 +33,8 @@ pub struct Engine {
     kernels: Kernels,
     threads: Threads,
     chunk: usize,
+    traffic: Option<Arc<Traffic>>,
+    planned_bytes: Option<u64>,
 }
 
 impl Engine {
@@ -54,7 +58,31 @@ impl Engine {
         let kernels = kernels(args.backend.as_deref())?;
         let threads = Threads::new(args.threads.map_or_else(default_threads, usize::from))?;
         let model = Model::load(config, source.as_ref())?;
-        Ok(Self { model, source, kernels, threads, chunk: args.chunk as usize })
+        Ok(Self { model, source, kernels, threads, chunk: args.chunk as usize, traffic: None, planned_bytes: None })
+    }
+
+    /// The same, with a source that counts what it reads in `traffic`.
+    #[must_use]
+    pub fn with_traffic(self, traffic: Arc<Traffic>) -> Self {
+        Self { traffic: Some(traffic), ..self }
+    }
+
+    /// The same, of a memory plan that allows the process `bytes` at its peak.
+    #[must_use]
+    pub fn with_planned_bytes(self, bytes: u64) -> Self {
+        Self { planned_bytes: Some(bytes), ..self }
+    }
+
+    /// What moved between drives and compute so far; `None` if all weights are in memory.
+    #[must_use]
+    pub fn traffic(&self) -> Option<Totals> {
+        self.traffic.as_ref().map(|traffic| traffic.snapshot())
+    }
+
+    /// How many bytes the process may take at its peak; `None` if there is no plan.
+    #[must_use]
+    pub fn planned_bytes(&self) -> Option<u64> {
+        self.planned_bytes
     }
 
     /// The model.

@@ -8,7 +8,6 @@ pub mod checkpoint;
 pub mod commands;
 pub mod engine;
 pub mod failure;
-
 pub mod memory;
 pub mod oracle;
 pub mod output;
@@ -21,6 +20,8 @@ pub mod sandbox;
 pub mod shards;
 pub mod state_file;
 pub mod storage;
+pub mod streaming;
 pub mod synth;
 pub mod tokenizer;
+pub mod traffic;
 pub mod workers;

@@ -91,11 +91,14 @@ mod tests {
         let span = |shard, offset, bytes| Span { shard, offset, bytes };
         let placement = Placement::of([span(0, 5000, 100), span(0, 5100, 4000), span(0, 9200, 10), span(1, 9210, 1)]);
         let read = |file, offset, buffer, needed| PageRead { file, offset, buffer, needed };
-        assert_eq!(placement.reads, [
-            read(0, 4096, 0..8192, 904 + 4100),
-            read(0, 8192, 8192..12288, 1008 + 10),
-            read(1, 8192, 12288..16384, 1018 + 1),
-        ]);
+        assert_eq!(
+            placement.reads,
+            [
+                read(0, 4096, 0..8192, 904 + 4100),
+                read(0, 8192, 8192..12288, 1008 + 10),
+                read(1, 8192, 12288..16384, 1018 + 1),
+            ]
+        );
         assert_eq!(placement.places, [904..1004, 1004..5004, 9200..9210, 13306..13307]);
         assert_eq!(placement.bytes(), 16384);
     }

@@ -1,8 +1,9 @@
 //! Threads that read: some for each drive, so that a slow one does not hold up the others.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use k3_core::Result;
 use memmap2::MmapMut;
@@ -38,10 +39,9 @@ impl Drives {
     pub fn new(files: Vec<DirectFile>, traffic: Arc<Traffic>) -> anyhow::Result<Self> {
         let mut pools = BTreeMap::new();
         for file in &files {
-            if !pools.contains_key(&file.drive()) {
+            if let Entry::Vacant(pool) = pools.entry(file.drive()) {
                 let name = |index| format!("read {index}");
-                let pool = ThreadPoolBuilder::new().num_threads(PIECES_AT_ONCE).thread_name(name).build()?;
-                pools.insert(file.drive(), pool);
+                pool.insert(ThreadPoolBuilder::new().num_threads(PIECES_AT_ONCE).thread_name(name).build()?);
             }
         }
         Ok(Self { files: Arc::new(files), pools, traffic, busy: Arc::default() })
@@ -61,10 +61,10 @@ impl Drives {
         let reads = placement.reads.clone();
         let (files, traffic, busy) = (Arc::clone(&self.files), Arc::clone(&self.traffic), Arc::clone(&self.busy));
         busy.begin();
-        self.pools[&files[reads[0].file].drive()].spawn_fifo(move || {
+        self.pool(&reads[0]).spawn_fifo(move || {
             let result = read_all(&files, &reads, &mut buffer);
-            traffic.add_raw_bytes(reads.iter().map(|read| read.buffer.len() as u64).sum());
-            traffic.add_busy(busy.end());
+            traffic.add_raw_bytes(raw_bytes(&reads));
+            traffic.add_busy_nanoseconds(busy.end().as_nanos() as u64);
             done(buffer, result);
         });
     }
@@ -74,12 +74,26 @@ impl Drives {
     /// # Errors
     /// Those of reading.
     pub fn read_now(&self, placement: &Placement, buffer: &mut [u8]) -> Result<()> {
-        self.traffic.add_raw_bytes(placement.reads.iter().map(|read| read.buffer.len() as u64).sum());
-        read_all(&self.files, &placement.reads, buffer)
+        self.traffic.add_raw_bytes(raw_bytes(&placement.reads));
+        match &placement.reads[..] {
+            [] => Ok(()),
+            [read] if read.buffer.len() <= PIECE => {
+                self.files[read.file].read(read.offset, &mut buffer[read.buffer.clone()], read.needed)
+            }
+            [read, ..] => self.pool(read).install(|| read_all(&self.files, &placement.reads, buffer)),
+        }
+    }
+
+    fn pool(&self, read: &PageRead) -> &ThreadPool {
+        &self.pools[&self.files[read.file].drive()]
     }
 }
 
-/// Reads in pieces, side by side where the calling thread belongs to a pool.
+fn raw_bytes(reads: &[PageRead]) -> u64 {
+    reads.iter().map(|read| read.buffer.len() as u64).sum()
+}
+
+/// Reads in pieces, side by side on the pool that the calling thread belongs to.
 fn read_all(files: &[DirectFile], reads: &[PageRead], buffer: &mut [u8]) -> Result<()> {
     reads.iter().try_for_each(|read| {
         let pieces = buffer[read.buffer.clone()].par_chunks_mut(PIECE).with_max_len(1).enumerate();
@@ -105,11 +119,11 @@ impl Busy {
     }
 
     /// Ends one read and returns the time since the last call, or since reading began, whichever is shorter.
-    fn end(&self) -> std::time::Duration {
+    fn end(&self) -> Duration {
         let mut under_way = self.under_way.lock().unwrap_or_else(PoisonError::into_inner);
         under_way.0 -= 1;
         let now = Instant::now();
-        let since = under_way.1.replace(now).map_or(std::time::Duration::ZERO, |since| now - since);
+        let since = under_way.1.replace(now).map_or(Duration::ZERO, |since| now - since);
         if under_way.0 == 0 {
             under_way.1 = None;
         }

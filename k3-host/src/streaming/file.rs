@@ -5,7 +5,10 @@ use std::io::{self, ErrorKind};
 use std::path::Path;
 use std::time::SystemTime;
 
+use k3_core::host::Storage;
 use k3_core::{Error, Result};
+
+use crate::storage::FileStorage;
 
 /// What reads begin at a multiple of, and what buffers are aligned to.
 pub const PAGE: usize = 4096;
@@ -55,11 +58,20 @@ impl Stamp {
 }
 
 impl DirectFile {
-    /// Opens the file at `path`, which was opened before as `file`: past the system's cache, if the file system can.
+    /// Opens a file once more: past the system's cache, if the file system can.
     ///
     /// # Errors
-    /// If it cannot be opened, or is another file by now.
-    pub fn open(path: &Path, file: &File) -> io::Result<Self> {
+    /// [`Error::Read`] if it cannot be opened, or is another file by now.
+    pub fn reopen(storage: &FileStorage) -> Result<Self> {
+        Self::open(storage.path(), storage.file()).map_err(|error| Error::Read {
+            file: storage.path().display().to_string(),
+            offset: 0,
+            length: storage.len(),
+            reason: error.to_string(),
+        })
+    }
+
+    fn open(path: &Path, file: &File) -> io::Result<Self> {
         let direct = open_direct(path).unwrap_or(File::open(path)?);
         let stamp = Stamp::of(file)?;
         if identity(&direct)? != identity(file)? || Stamp::of(&direct)? != stamp {
