@@ -11,6 +11,7 @@ pub mod failure;
 pub mod memory;
 pub mod oracle;
 pub mod output;
+pub mod plan;
 pub mod prompt;
 pub mod replace;
 pub mod report;

@@ -55,5 +55,6 @@ pub fn joined(ids: &[u32]) -> String {
 
 /// How a test opens a model.
 pub fn engine_args() -> k3_host::args::EngineArgs {
-    k3_host::args::EngineArgs { config: None, layers: None, threads: Some(1), backend: None, chunk: 32 }
+    let memory = k3_host::args::MemoryArgs::default();
+    k3_host::args::EngineArgs { config: None, layers: None, threads: Some(1), backend: None, chunk: 32, memory }
 }

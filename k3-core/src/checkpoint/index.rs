@@ -76,6 +76,12 @@ impl CheckpointIndex {
         self.layers
     }
 
+    /// The bytes of memory that the index takes.
+    #[must_use]
+    pub fn memory_bytes(&self) -> u64 {
+        self.table.memory_bytes()
+    }
+
     /// The file names of the shards that hold something the model needs.
     #[must_use]
     pub fn shards(&self) -> &[String] {

@@ -10,6 +10,7 @@ mod moe;
 pub mod order;
 mod positions;
 mod residual;
+mod room;
 pub mod scratch;
 pub mod sequence;
 pub mod source;

@@ -5,12 +5,12 @@
 //! Experts may arrive in any order, since each writes its output to a place of its own; the weighted sum is then taken in
 //! ascending order of expert ids. Each expert is asked for once, for all positions of the chunk that chose it.
 
-use alloc::vec;
 use alloc::vec::Vec;
 
 use super::compute::{Compute, Point};
 use super::mlp::{Mlp, MlpScratch, situ_glu_parallel};
 use super::positions::Positions;
+use super::room::Room;
 use super::source::Expert;
 use super::weights::MoeVectors;
 use crate::Result;
@@ -70,12 +70,14 @@ struct ExpertScratch {
 }
 
 impl MoeScratch {
-    pub fn new(config: &Config, positions: usize) -> Self {
+    pub fn new(config: &Config, positions: usize, room: &mut Room) -> Self {
         let moe = &config.moe;
-        let buffer = |width| vec![0.0; positions * width];
+        let routes = Routes::new(positions * moe.top_k, room);
+        let shared = MlpScratch::new(positions, moe.shared_width, room);
+        let mut buffer = |width| room.zeros(positions * width);
         Self {
             scores: buffer(moe.experts),
-            routes: Routes::new(positions * moe.top_k),
+            routes,
             latent: buffer(moe.latent),
             outputs: buffer(moe.top_k * moe.latent),
             sum: buffer(moe.latent),
@@ -85,19 +87,19 @@ impl MoeScratch {
                 gate: buffer(moe.expert_width),
                 up: buffer(moe.expert_width),
             },
-            shared: MlpScratch::new(positions, moe.shared_width),
+            shared,
         }
     }
 }
 
 impl Routes {
-    fn new(places: usize) -> Self {
+    fn new(places: usize, room: &mut Room) -> Self {
         Self {
-            ids: vec![0; places],
-            weights: vec![0.0; places],
-            places: Vec::with_capacity(places),
-            experts: Vec::with_capacity(places),
-            starts: Vec::with_capacity(places + 1),
+            ids: room.zeros(places),
+            weights: room.zeros(places),
+            places: room.reserved(places),
+            experts: room.reserved(places),
+            starts: room.reserved(places + 1),
         }
     }
 

@@ -6,6 +6,7 @@ use crate::args::EngineArgs;
 use crate::bench::{decode, kernels};
 use crate::engine::{self, Engine};
 use crate::failure::Outcome;
+use crate::plan::Demand;
 
 /// Arguments of `bench`.
 #[derive(Debug, clap::Args)]
@@ -31,7 +32,8 @@ pub fn run(args: &BenchArgs) -> Outcome {
     println!("{} kernels, one thread, medians of {rounds} rounds in turns", kernels.backend().name());
     print_kernels(&kernels::measure(&kernels, rounds));
     let Some(folder) = &args.checkpoint else { return Ok(()) };
-    let engine = Engine::open(folder, &args.engine)?;
+    let demand = Demand { at_once: 1, ..Demand::positions(rounds + 1) };
+    let engine = Engine::open(folder, &args.engine, &demand)?;
     engine.enter(|| print_decode(&engine, rounds))
 }
 

@@ -14,6 +14,7 @@ use crate::args::EngineArgs;
 use crate::engine::Engine;
 use crate::failure::{Failure, Outcome};
 use crate::output::{Printing, TextOutput, print};
+use crate::plan::Demand;
 use crate::prompt::{Prompt, PromptArgs};
 use crate::replace::Replacement;
 use crate::report::{self, LogitDump};
@@ -66,7 +67,7 @@ pub struct RunArgs {
 pub fn run(args: &RunArgs) -> Outcome {
     let sampler = args.sampling.sampler()?;
     let prompt = args.prompt.read(&args.checkpoint)?;
-    let engine = Engine::open(&args.checkpoint, &args.engine)?;
+    let engine = Engine::open(&args.checkpoint, &args.engine, &demand(args, &prompt))?;
     let config = engine.model().config();
     let end_ids = match &prompt.text {
         None => Vec::new(),
@@ -105,6 +106,17 @@ pub fn run(args: &RunArgs) -> Outcome {
         report::write(&report, file).map_err(Failure::not_written)?;
     }
     Ok(())
+}
+
+/// What the run asks of an engine.
+fn demand(args: &RunArgs, prompt: &Prompt) -> Demand {
+    let positions = prompt.ids.len() + (args.generate as usize).saturating_sub(1);
+    Demand {
+        at_once: if args.full_recompute { positions } else { prompt.ids.len() },
+        logits: if args.dump_logits.is_some() { WantedLogits::All } else { WantedLogits::Last },
+        states: if args.load_state.is_some() { 2 } else { 1 },
+        ..Demand::positions(positions)
+    }
 }
 
 fn check_ids(args: &RunArgs, prompt: &Prompt, vocabulary: usize) -> Outcome {
