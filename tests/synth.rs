@@ -108,7 +108,7 @@ fn every_shape_opens_whole() {
         let folder = tempfile::tempdir().unwrap();
         expect_exit(&synth_into(folder.path(), flags), 0);
         let config = Config::from_json(&fs::read(folder.path().join("config.json")).unwrap()).unwrap();
-        let folders = Folders { main: folder.path().to_path_buf(), shards: Vec::new() };
+        let folders = Folders::new(folder.path(), &[]);
         let layers = config.layers.len();
         let opened = OpenCheckpoint::open(&folders, config, layers);
         assert!(opened.is_ok(), "{flags:?}: {}", opened.err().unwrap().error);

@@ -21,32 +21,23 @@ use crate::streaming::file::DirectFile;
 use crate::streaming::{Files, Streamed};
 use crate::traffic::Traffic;
 
-/// The folders that hold a checkpoint.
+/// A folder of the file system.
 #[derive(Debug, Clone)]
-pub struct Folders {
-    /// The folder with the config and the index.
-    pub main: PathBuf,
-    /// Where shards are looked for first.
-    pub shards: Vec<PathBuf>,
+pub struct Folder {
+    /// The path of the folder.
+    pub path: PathBuf,
 }
 
-/// What the names of shards end with.
-const SHARD_SUFFIX: &str = ".safetensors";
-
-impl Directory for Folders {
+impl Directory for Folder {
     type File = FileStorage;
 
     fn open(&self, name: &str) -> Result<Option<FileStorage>> {
-        let first = self.shards.iter().filter(|_| name.ends_with(SHARD_SUFFIX));
-        for folder in first.chain([&self.main]) {
-            let path = folder.join(name);
-            match FileStorage::open(&path) {
-                Ok(file) => return Ok(Some(file)),
-                Err(error) if error.kind() == ErrorKind::NotFound => {}
-                Err(error) => return Err(read_error(&path, &error)),
-            }
+        let path = self.path.join(name);
+        match FileStorage::open(&path) {
+            Ok(file) => Ok(Some(file)),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(read_error(&path, &error)),
         }
-        Ok(None)
     }
 
     fn read_json<T, S>(&self, name: &str, seed: S) -> Result<Option<T>>
@@ -59,6 +50,47 @@ impl Directory for Folders {
         let value = seed.deserialize(&mut input).map_err(refuse)?;
         input.end().map_err(refuse)?;
         Ok(Some(value))
+    }
+}
+
+/// The folders that a checkpoint is spread over.
+#[derive(Debug, Clone)]
+pub struct Folders {
+    /// The one with the config and the index.
+    pub main: Folder,
+    /// Where shards are looked for before that.
+    pub shards: Vec<Folder>,
+}
+
+/// What the names of shards end with.
+const SHARD_SUFFIX: &str = ".safetensors";
+
+impl Folders {
+    /// `main`, and those that shards are looked for in first.
+    #[must_use]
+    pub fn new(main: &Path, shards: &[PathBuf]) -> Self {
+        let folder = |path: &Path| Folder { path: path.to_path_buf() };
+        Self { main: folder(main), shards: shards.iter().map(|path| folder(path)).collect() }
+    }
+}
+
+impl Directory for Folders {
+    type File = FileStorage;
+
+    fn open(&self, name: &str) -> Result<Option<FileStorage>> {
+        for folder in self.shards.iter().filter(|_| name.ends_with(SHARD_SUFFIX)) {
+            if let Some(file) = folder.open(name)? {
+                return Ok(Some(file));
+            }
+        }
+        self.main.open(name)
+    }
+
+    fn read_json<T, S>(&self, name: &str, seed: S) -> Result<Option<T>>
+    where
+        S: for<'de> DeserializeSeed<'de, Value = T>,
+    {
+        self.main.read_json(name, seed)
     }
 }
 

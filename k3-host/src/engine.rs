@@ -157,7 +157,7 @@ impl Engine {
 pub fn planned(folder: &Path, args: &EngineArgs, demand: &Demand) -> Outcome<(OpenCheckpoint, Plan)> {
     let config = read_config(folder, args)?;
     let layers = layer_count(&config, args)?;
-    let folders = Folders { main: folder.to_path_buf(), shards: args.memory.experts.clone() };
+    let folders = Folders::new(folder, &args.memory.experts);
     let checkpoint = OpenCheckpoint::open(&folders, config, layers)?;
     let sizes = checkpoint.sizes();
     let planner = Planner {
