@@ -236,7 +236,8 @@ pub fn expert_bytes(index: &CheckpointIndex, layer: usize, expert: usize) -> u64
     spans(index, layer, expert).map(|span| span.bytes).sum()
 }
 
-fn spans(index: &CheckpointIndex, layer: usize, expert: usize) -> impl Iterator<Item = Span> + '_ {
+/// Where the matrices of an expert lie, and their scales, in the order of the shard.
+pub fn spans(index: &CheckpointIndex, layer: usize, expert: usize) -> impl Iterator<Item = Span> + '_ {
     ExpertMatrix::ALL.into_iter().flat_map(move |matrix| {
         let Location { data, scales, .. } = location(index, layer, expert, matrix);
         [Some(data), scales].into_iter().flatten()

@@ -5,7 +5,7 @@
 //! cache. Nothing of this changes a result.
 
 pub mod buffer;
-mod drives;
+pub mod drives;
 pub mod experts;
 pub mod file;
 mod source;

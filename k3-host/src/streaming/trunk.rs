@@ -265,7 +265,8 @@ pub fn pinned_bytes(trunk: &Trunk, id: TensorId) -> u64 {
     Placement::of(trunk.runs_of(id).iter().flat_map(spans)).bytes() as u64
 }
 
-fn spans(run: &Run) -> impl Iterator<Item = Span> {
+/// Where a run lies.
+pub fn spans(run: &Run) -> impl Iterator<Item = Span> {
     [Some(run.data), run.scales].into_iter().flatten()
 }
 
