@@ -11,10 +11,10 @@ use k3_core::model::source::WeightSource;
 use k3_host::engine::Engine;
 use k3_host::failure::{Exit, Failure};
 use k3_host::streaming::file::{DirectFile, ReadAt};
-use k3_host::streaming::{Allotment, Files, Streamed};
+use k3_host::streaming::{Files, Streamed};
 use k3_host::traffic::Traffic;
 
-use super::{Model, args, logits};
+use super::{Model, allotment, args, logits};
 
 /// What goes wrong with one read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -72,7 +72,7 @@ fn faulty_files(model: &Model, faulty: &Faulty) -> Files {
 
 /// Runs the model with a fault at one read; the bits, or how the program would end.
 fn run(model: &Model, faulty: &Faulty) -> Result<Vec<u32>, Exit> {
-    let allotment = Allotment { pinned: model.first_matrices(9), read_ahead: 3, expert_slots: 5 };
+    let allotment = allotment(model.first_matrices(9), 3, 5);
     let traffic = Arc::new(Traffic::default());
     let streamed = Streamed::open(faulty_files(model, faulty), &allotment, traffic, &|_| {}).map_err(|f| f.exit)?;
     let source: Box<dyn WeightSource> = Box::new(streamed);
@@ -128,7 +128,7 @@ fn the_error_names_the_file_and_the_expert() {
     let error = loop {
         at += 1;
         let faulty = Faulty { read: Arc::default(), at, fault: Fault::Io };
-        let allotment = Allotment { pinned: model.first_matrices(0), read_ahead: 1, expert_slots: 2 };
+        let allotment = allotment(model.first_matrices(0), 1, 2);
         let traffic = Arc::new(Traffic::default());
         let Ok(streamed) = Streamed::open(faulty_files(&model, &faulty), &allotment, traffic, &|_| {}) else {
             continue;
@@ -157,7 +157,7 @@ fn copy(model: &Model) -> (tempfile::TempDir, Model) {
 }
 
 fn streamed(model: &Model) -> Engine {
-    let allotment = Allotment { pinned: model.first_matrices(0), read_ahead: 1, expert_slots: 2 };
+    let allotment = allotment(model.first_matrices(0), 1, 2);
     model.streamed(model.files(), &allotment, &args()).0
 }
 

@@ -8,6 +8,7 @@ mod support;
 mod traffic;
 
 use std::collections::BTreeSet;
+use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -56,6 +57,11 @@ impl Model {
     fn first_matrices(&self, count: usize) -> BTreeSet<TensorId> {
         matrices_of_pass(&self.config, WantedLogits::Last).into_iter().take(count).collect()
     }
+}
+
+/// What weights may take, without guesses.
+fn allotment(pinned: BTreeSet<TensorId>, read_ahead: usize, expert_slots: usize) -> Allotment {
+    Allotment { pinned, read_ahead, expert_slots: NonZeroUsize::new(expert_slots).unwrap(), guesses: 0 }
 }
 
 /// The prompt that the tests feed.

@@ -4,10 +4,12 @@
 //! Routed experts are read as one batch per layer as soon as its router has spoken, straight from the shards, and kept in a
 //! cache. Nothing of this changes a result.
 
+mod batch;
 pub mod buffer;
 pub mod drives;
 pub mod experts;
 pub mod file;
+mod guesses;
 mod source;
 pub mod trunk;
 
