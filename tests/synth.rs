@@ -148,7 +148,8 @@ struct EngineFlags {
 fn a_forward_pass_is_sane() {
     let folder = tempfile::tempdir().unwrap();
     expect_exit(&synth_into(folder.path(), &[]), 0);
-    let engine = Engine::open(folder.path(), &EngineFlags::parse_from(["test", "--threads", "1"]).engine);
+    let args = EngineFlags::parse_from(["test", "--threads", "1"]).engine;
+    let engine = Engine::open(folder.path(), &args, &Demand::positions(160));
     let engine = engine.map_err(|failure| failure.error).unwrap();
     let config = engine.model().config();
     let tokens: Vec<u32> = (0..160).map(|position| position * 97 % config.vocabulary as u32).collect();

@@ -1,20 +1,24 @@
 //! The one place that decides between reading ahead, pinned trunk and expert cache.
 
 use std::collections::BTreeSet;
+use std::num::NonZeroUsize;
 
 use k3_core::checkpoint::names::TensorId;
 
 use super::sizes::{MatrixSizes, WeightSizes};
-use crate::streaming::Allotment;
+use crate::streaming::{Allotment, GUESS_BUFFERS};
 
 /// Runs that are read ahead in the smallest memory: fewer, and the drive waits.
 const FEWEST_BUFFERS: usize = 4;
 /// Runs that are read ahead where there is memory: more gained nothing.
 const ENOUGH_BUFFERS: usize = 8;
 /// Routed experts in memory in the smallest: one to compute with while others are being read.
-const FEWEST_SLOTS: usize = 4;
+const FEWEST_SLOTS: NonZeroUsize = NonZeroUsize::new(4).unwrap();
 /// Routed experts in memory before any trunk is pinned: those of one layer and token.
 const ENOUGH_SLOTS: usize = 16;
+
+/// How many experts of the next layer are guessed, where guessing pays: of so many, four in five are right.
+const GUESSES: usize = 6;
 
 /// What the user wants of the parts, in bytes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -51,8 +55,8 @@ impl Split {
     #[must_use]
     pub fn smallest(sizes: &WeightSizes, wishes: Wishes) -> Self {
         let pinned = wishes.trunk.map_or_else(BTreeSet::new, |bytes| pin(sizes, bytes));
-        let slots = wishes.cache.map_or(FEWEST_SLOTS, |bytes| slots_in(sizes, bytes));
-        Self::of(sizes, Allotment { pinned, read_ahead: FEWEST_BUFFERS, expert_slots: slots })
+        let expert_slots = wishes.cache.map_or(FEWEST_SLOTS, |bytes| slots_in(sizes, bytes));
+        Self::of(sizes, Allotment { pinned, read_ahead: FEWEST_BUFFERS, expert_slots, guesses: 0 })
     }
 
     /// The best use of `bytes`; `None` if they are too few.
@@ -72,8 +76,8 @@ impl Split {
             }
         };
         if wishes.cache.is_none() {
-            for slots in FEWEST_SLOTS..=ENOUGH_SLOTS {
-                try_with(&|allotment| allotment.expert_slots = slots);
+            for slots in FEWEST_SLOTS.get()..=ENOUGH_SLOTS {
+                try_with(&|allotment| allotment.expert_slots = at_least_one(slots));
             }
         }
         for buffers in FEWEST_BUFFERS..=ENOUGH_BUFFERS {
@@ -82,10 +86,13 @@ impl Split {
         if wishes.trunk.is_none() {
             best = best.with_trunk_pinned(sizes, bytes);
         }
+        best = best.with_guesses(sizes, bytes);
         if wishes.cache.is_none() {
             let left = bytes.saturating_sub(best.bytes());
-            let more = slots_in(sizes, best.experts + left).max(best.allotment.expert_slots);
-            best = Self::of(sizes, Allotment { expert_slots: more, ..best.allotment });
+            let more =
+                left.checked_div(sizes.expert_slot).map_or(0, |slots| usize::try_from(slots).unwrap_or(usize::MAX));
+            let expert_slots = best.allotment.expert_slots.saturating_add(more);
+            best = Self::of(sizes, Allotment { expert_slots, ..best.allotment });
         }
         (best.bytes() <= bytes).then_some(best)
     }
@@ -99,15 +106,22 @@ impl Split {
         with(pin(sizes, room(&first)))
     }
 
+    /// The same, with guesses if they fit and the drive has time for them: none of the trunk is streamed.
+    fn with_guesses(self, sizes: &WeightSizes, bytes: u64) -> Self {
+        let is_idle = self.read_ahead == 0 && self.allotment.expert_slots.get() < sizes.experts;
+        let with = Self::of(sizes, Allotment { guesses: GUESSES, ..self.allotment.clone() });
+        if is_idle && with.bytes() <= bytes { with } else { self }
+    }
+
     /// What an allotment takes.
     fn of(sizes: &WeightSizes, allotment: Allotment) -> Self {
         let is_pinned = |matrix: &&MatrixSizes| allotment.pinned.contains(&matrix.id);
         let longest = sizes.matrices.iter().filter(|matrix| !is_pinned(matrix)).map(|matrix| matrix.buffer).max();
-        let slots = allotment.expert_slots.clamp(1, sizes.experts.max(1));
+        let slots = at_least_one(allotment.expert_slots.get().min(sizes.experts));
         Self {
             pinned: sizes.matrices.iter().filter(is_pinned).map(|matrix| matrix.pinned).sum(),
             read_ahead: longest.unwrap_or(0) * allotment.read_ahead as u64,
-            experts: sizes.expert_slot * slots as u64,
+            experts: sizes.expert_slot * (slots.get() + allotment.guesses * GUESS_BUFFERS) as u64,
             allotment: Allotment { expert_slots: slots, ..allotment },
         }
     }
@@ -131,6 +145,11 @@ fn pin(sizes: &WeightSizes, bytes: u64) -> BTreeSet<TensorId> {
     fitting.map(|matrix| matrix.id).collect()
 }
 
-fn slots_in(sizes: &WeightSizes, bytes: u64) -> usize {
-    usize::try_from(bytes / sizes.expert_slot.max(1)).unwrap_or(usize::MAX).clamp(1, sizes.experts.max(1))
+fn slots_in(sizes: &WeightSizes, bytes: u64) -> NonZeroUsize {
+    let slots = bytes.checked_div(sizes.expert_slot).unwrap_or(0);
+    at_least_one(usize::try_from(slots).unwrap_or(usize::MAX))
+}
+
+fn at_least_one(slots: usize) -> NonZeroUsize {
+    NonZeroUsize::new(slots).unwrap_or(NonZeroUsize::MIN)
 }

@@ -1,5 +1,6 @@
 //! Routed experts: asked for as one batch per layer and pass, read in the order of the drive, kept in a cache.
 
+use std::num::NonZeroUsize;
 use std::ops::Range;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -9,90 +10,108 @@ use k3_core::checkpoint::names::{ExpertId, ExpertMatrix};
 use k3_core::checkpoint::{CheckpointIndex, Location, Span};
 use k3_core::kernels::Matrix;
 use k3_core::model::source::{Expert, ExpertVisitor};
-use k3_core::stream::cache::{Access, ExpertCache, Outcome};
+use k3_core::stream::cache::{Access, Counters, ExpertCache, ExpertGrid, LayerShare};
 use k3_core::{Error, Result};
 use memmap2::MmapMut;
 
+use super::batch::{Batch, Next};
 use super::buffer::{Placement, allocate};
 use super::drives::Drives;
+use super::guesses::{Arrival, Guesses};
 use crate::traffic::Traffic;
 
 /// The routed experts of a checkpoint, read as they are needed.
 pub struct ExpertReader {
-    index: Arc<CheckpointIndex>,
+    index: CheckpointIndex,
     drives: Arc<Drives>,
     traffic: Arc<Traffic>,
     state: Mutex<State>,
 }
 
+/// What an [`ExpertReader`] may keep in memory.
+#[derive(Debug, Clone, Copy)]
+pub struct ExpertMemory {
+    /// The cache holds so many experts.
+    pub slots: NonZeroUsize,
+    /// So many are read on a guess; 0 for none.
+    pub guesses: usize,
+}
+
+/// Takes the layer and the experts, ascending, of a batch that the cache is about to be asked for.
+pub type BatchWatcher = Box<dyn FnMut(usize, &[usize]) + Send>;
+
 struct State {
     cache: ExpertCache,
-    slots: Vec<Slot>,
+    /// The memory of each slot; empty while it is being read into.
+    slots: Vec<Option<MmapMut>>,
+    guesses: Guesses,
     batch: Batch,
-    done: Sender<Arrival>,
-    arrivals: Receiver<Arrival>,
-}
-
-/// Room for one expert.
-enum Slot {
-    /// Nothing is being read into it.
-    Here(MmapMut),
-    /// A read into it is under way.
-    UnderWay,
-}
-
-/// A read that ended.
-struct Arrival {
-    /// Its place in the accesses of the batch.
-    access: usize,
-    buffer: MmapMut,
-    result: Result<()>,
-}
-
-/// The experts of one layer that one pass uses.
-#[derive(Default)]
-struct Batch {
-    layer: usize,
-    /// In the order in which the cache took them: hits, then misses.
-    accesses: Vec<Access>,
-    /// Which of them were handed out.
-    visited: Vec<bool>,
-    /// How many were begun to be read, or need no reading.
-    begun: usize,
-    /// How many reads are under way.
+    /// How many reads are under way for the batch.
     under_way: usize,
+    arrived: Sender<Arrival>,
+    arrivals: Receiver<Arrival>,
+    watcher: Option<BatchWatcher>,
 }
 
 impl ExpertReader {
-    /// A reader with a cache whose slots hold an expert each.
+    /// A reader with an empty cache for the experts of `index`, numbered by `grid`.
     ///
     /// # Errors
     /// [`Error::Memory`].
     pub fn new(
-        index: Arc<CheckpointIndex>,
+        index: CheckpointIndex,
+        grid: ExpertGrid,
+        memory: ExpertMemory,
         drives: Arc<Drives>,
-        cache: ExpertCache,
         traffic: Arc<Traffic>,
     ) -> Result<Self> {
         let bytes = slot_bytes(&index);
-        let slots = (0..cache.slots()).map(|_| Ok(Slot::Here(allocate(bytes)?))).collect::<Result<_>>()?;
-        let (done, arrivals) = channel();
-        let state = Mutex::new(State { cache, slots, batch: Batch::default(), done, arrivals });
-        Ok(Self { index, drives, traffic, state })
+        let slots = (0..memory.slots.get().min(grid.len())).map(|_| Ok(Some(allocate(bytes)?)));
+        let (arrived, arrivals) = channel();
+        let state = State {
+            cache: ExpertCache::new(grid, memory.slots, LayerShare::new(grid)),
+            slots: slots.collect::<Result<_>>()?,
+            guesses: Guesses::new(memory.guesses, bytes)?,
+            batch: Batch::default(),
+            under_way: 0,
+            arrived,
+            arrivals,
+            watcher: None,
+        };
+        Ok(Self { index, drives, traffic, state: Mutex::new(state) })
+    }
+
+    /// Tells `watcher` every batch from now on.
+    pub fn watch(&self, watcher: BatchWatcher) {
+        self.state().watcher = Some(watcher);
+    }
+
+    /// What the cache was asked for so far.
+    pub fn cache_counters(&self) -> Counters {
+        self.state().cache.counters()
     }
 
     /// Begins to read those of the given experts that are not in memory, as far as there is room.
     pub fn announce(&self, layer: usize, ids: &[usize]) {
         let mut state = self.state();
-        state.recover();
-        let State { cache, batch, .. } = &mut *state;
-        cache.begin(layer, ids, &mut batch.accesses);
-        batch.layer = layer;
-        batch.visited.clear();
-        batch.visited.resize(batch.accesses.len(), false);
-        batch.begun = batch.accesses.iter().take_while(|access| access.outcome == Outcome::Hit).count();
-        self.count(&batch.accesses);
+        state.give_up();
+        let State { cache, batch, watcher, .. } = &mut *state;
+        if let Some(watcher) = watcher {
+            watcher(layer, ids);
+        }
+        batch.begin(layer, ids, |accesses| cache.request(layer, ids, accesses));
+        self.traffic.add_expert_requests(batch.len() as u64);
+        self.traffic.add_resident_hits(batch.hits() as u64);
         self.read_ahead(&mut state);
+    }
+
+    /// Begins to read experts that may be asked for next.
+    pub fn suggest(&self, layer: usize, ids: &[usize]) {
+        let mut state = self.state();
+        let State { cache, guesses, .. } = &mut *state;
+        for &expert in ids.iter().filter(|expert| !cache.is_resident(layer, **expert)) {
+            guesses.begin(&self.drives, layer, expert, &Placement::of(spans(&self.index, layer, expert)));
+        }
     }
 
     /// Hands out every expert of `ids`, those in memory first, the others as they arrive.
@@ -100,87 +119,65 @@ impl ExpertReader {
     /// # Errors
     /// [`Error::Expert`] for the first that cannot be read; what `visit` returns.
     pub fn experts(&self, layer: usize, ids: &[usize], visit: &mut ExpertVisitor<'_>) -> Result<()> {
-        if !self.state().batch.is_for(layer, ids) {
+        if !self.state().batch.is_of(layer, ids) {
             self.announce(layer, ids);
         }
         let mut state = self.state();
-        let handed_out = self.hand_out(&mut state, ids, visit);
-        if handed_out.is_err() {
-            state.give_up();
-        }
-        state.batch.accesses.clear();
+        let handed_out = self.hand_out(&mut state, visit);
+        state.give_up();
+        self.traffic.add_expert_bytes(state.guesses.retire(layer));
         handed_out
     }
 
-    fn hand_out(&self, state: &mut State, ids: &[usize], visit: &mut ExpertVisitor<'_>) -> Result<()> {
-        let hits = state.batch.accesses.iter().take_while(|access| access.outcome == Outcome::Hit).count();
+    fn hand_out(&self, state: &mut State, visit: &mut ExpertVisitor<'_>) -> Result<()> {
+        let hits = state.batch.hits();
         for access in 0..hits {
-            self.visit(state, access, ids, visit)?;
+            self.hand_out_one(state, access, visit)?;
         }
         self.read_ahead(state);
-        for _ in hits..state.batch.accesses.len() {
+        for _ in hits..state.batch.len() {
             let started = Instant::now();
-            let Arrival { access, buffer, result } = state.arrivals.recv().expect("the state holds a sender itself");
+            let arrival = state.arrivals.recv().expect("the state holds a sender itself");
             self.traffic.add_expert_wait_nanoseconds(started.elapsed().as_nanos() as u64);
-            let Access { expert, slot, .. } = state.batch.accesses[access];
-            state.slots[slot] = Slot::Here(buffer);
-            state.batch.under_way -= 1;
-            let layer = state.batch.layer;
-            if let Err(error) = result {
-                state.cache.forget(layer, expert);
-                return Err(Error::Expert { layer, expert, reason: error.to_string() });
-            }
-            self.traffic.add_expert_bytes(spans(&self.index, layer, expert).map(|span| span.bytes).sum());
-            self.visit(state, access, ids, visit)?;
+            let access = state.take(arrival)?;
+            let (_, expert) = state.batch.access(access);
+            self.traffic.add_expert_bytes(spans(&self.index, state.batch.layer(), expert).map(|span| span.bytes).sum());
+            self.hand_out_one(state, access, visit)?;
             self.read_ahead(state);
         }
         Ok(())
     }
 
     /// Hands out an expert that is in its slot.
-    fn visit(&self, state: &mut State, access: usize, ids: &[usize], visit: &mut ExpertVisitor<'_>) -> Result<()> {
-        let Access { expert, slot, .. } = state.batch.accesses[access];
-        let Slot::Here(memory) = &state.slots[slot] else { unreachable!("what is handed out has arrived") };
-        let place = ids.binary_search(&expert).expect("a batch has the experts that were asked for");
-        let layer = state.batch.layer;
+    fn hand_out_one(&self, state: &mut State, access: usize, visit: &mut ExpertVisitor<'_>) -> Result<()> {
+        let (Access { place, slot, .. }, expert) = state.batch.access(access);
+        let memory = state.slots[slot].as_deref().expect("what is handed out has arrived");
+        let layer = state.batch.layer();
         let mut parts = Placement::of(spans(&self.index, layer, expert)).places.into_iter();
-        let mut matrix = |matrix| matrix_at(&self.location(layer, expert, matrix), memory, &mut parts);
+        let mut matrix = |matrix| matrix_at(&location(&self.index, layer, expert, matrix), memory, &mut parts);
         let (gate, down, up) = (matrix(ExpertMatrix::Gate), matrix(ExpertMatrix::Down), matrix(ExpertMatrix::Up));
         visit(place, &Expert { gate, up, down })?;
-        state.batch.visited[access] = true;
+        state.batch.hand_out(access);
         Ok(())
     }
 
-    /// Begins reads, in order, while the next one's slot is free: the expert that was in it is not of this batch, or was
-    /// handed out.
+    /// Begins as many reads of the batch as there are slots for.
     fn read_ahead(&self, state: &mut State) {
-        let State { batch, slots, done, .. } = state;
-        while let Some(&Access { expert, slot, .. }) = batch.accesses.get(batch.begun) {
-            let earlier = batch.accesses[..batch.begun].iter().rposition(|access| access.slot == slot);
-            if earlier.is_some_and(|earlier| !batch.visited[earlier]) {
-                return;
-            }
-            let Slot::Here(buffer) = std::mem::replace(&mut slots[slot], Slot::UnderWay) else {
-                unreachable!("a slot that was handed out is not being read into")
+        let State { batch, slots, guesses, under_way, arrived, .. } = state;
+        while let Some(Next { access, expert, slot }) = batch.begin_next() {
+            let layer = batch.layer();
+            let buffer = slots[slot].take().expect("a slot that was handed out is not being read into");
+            *under_way += 1;
+            let Some(buffer) = guesses.claim((layer, expert), access, buffer, arrived) else {
+                self.traffic.add_prefetch_hits(1);
+                continue;
             };
-            let (access, done) = (batch.begun, done.clone());
-            // The other end lives as long as the state; at the end of the program nobody waits.
-            let done = Box::new(move |buffer, result| drop(done.send(Arrival { access, buffer, result })));
-            self.drives.submit(&Placement::of(spans(&self.index, batch.layer, expert)), buffer, done);
-            batch.begun += 1;
-            batch.under_way += 1;
+            self.traffic.add_misses(1);
+            let arrived = arrived.clone();
+            // The other end lives as long as the reader; at the end of the program nobody waits.
+            let done = Box::new(move |buffer, result| drop(arrived.send(Arrival { access, buffer, result })));
+            self.drives.submit(&Placement::of(spans(&self.index, layer, expert)), buffer, done);
         }
-    }
-
-    fn count(&self, accesses: &[Access]) {
-        let hits = accesses.iter().filter(|access| access.outcome == Outcome::Hit).count() as u64;
-        self.traffic.add_expert_requests(accesses.len() as u64);
-        self.traffic.add_resident_hits(hits);
-        self.traffic.add_misses(accesses.len() as u64 - hits);
-    }
-
-    fn location(&self, layer: usize, expert: usize, matrix: ExpertMatrix) -> Location {
-        location(&self.index, layer, expert, matrix)
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -189,37 +186,31 @@ impl ExpertReader {
 }
 
 impl State {
-    /// Ends a batch that was announced and not handed out.
-    fn recover(&mut self) {
-        if !self.batch.accesses.is_empty() {
-            self.give_up();
-            self.batch.accesses.clear();
-        }
+    /// Puts what arrived into its slot and returns its access. An expert that could not be read is not resident.
+    fn take(&mut self, arrival: Arrival) -> Result<usize> {
+        let Arrival { access, buffer, result } = arrival;
+        let (Access { slot, .. }, expert) = self.batch.access(access);
+        self.slots[slot] = Some(buffer);
+        self.under_way -= 1;
+        let layer = self.batch.layer();
+        result.map_err(|error| {
+            self.cache.forget(layer, expert);
+            Error::Expert { layer, expert, reason: error.to_string() }
+        })?;
+        Ok(access)
     }
 
-    /// Waits for the reads under way, and forgets the experts that are not in their slots.
+    /// Ends the batch, however far it is: waits for the reads under way, and forgets the experts that were never read.
     fn give_up(&mut self) {
-        let Self { batch, cache, slots, arrivals, .. } = self;
-        for _ in 0..batch.under_way {
-            let Ok(Arrival { access, buffer, result }) = arrivals.recv() else { break };
-            let Access { expert, slot, .. } = batch.accesses[access];
-            slots[slot] = Slot::Here(buffer);
-            if result.is_err() {
-                cache.forget(batch.layer, expert);
-            }
+        while self.under_way > 0 {
+            let arrival = self.arrivals.recv().expect("the state holds a sender itself");
+            // That it failed is noted; nobody waits for it any more.
+            let _ = self.take(arrival);
         }
-        batch.under_way = 0;
-        for access in &batch.accesses[batch.begun..] {
-            cache.forget(batch.layer, access.expert);
+        for expert in self.batch.not_begun() {
+            self.cache.forget(self.batch.layer(), expert);
         }
-    }
-}
-
-impl Batch {
-    fn is_for(&self, layer: usize, ids: &[usize]) -> bool {
-        self.layer == layer
-            && self.accesses.len() == ids.len()
-            && self.accesses.iter().all(|access| ids.binary_search(&access.expert).is_ok())
+        self.batch.end();
     }
 }
 
@@ -236,7 +227,8 @@ pub fn expert_bytes(index: &CheckpointIndex, layer: usize, expert: usize) -> u64
     spans(index, layer, expert).map(|span| span.bytes).sum()
 }
 
-fn spans(index: &CheckpointIndex, layer: usize, expert: usize) -> impl Iterator<Item = Span> + '_ {
+/// Where the matrices of an expert lie, and their scales, in the order of the shard.
+pub fn spans(index: &CheckpointIndex, layer: usize, expert: usize) -> impl Iterator<Item = Span> + '_ {
     ExpertMatrix::ALL.into_iter().flat_map(move |matrix| {
         let Location { data, scales, .. } = location(index, layer, expert, matrix);
         [Some(data), scales].into_iter().flatten()

@@ -4,11 +4,13 @@
 //! Routed experts are read as one batch per layer as soon as its router has spoken, straight from the shards, and kept in a
 //! cache. Nothing of this changes a result.
 
+mod batch;
 pub mod buffer;
-mod drives;
+pub mod drives;
 pub mod experts;
 pub mod file;
+mod guesses;
 mod source;
 pub mod trunk;
 
-pub use source::{Allotment, Files, Streamed};
+pub use source::{Allotment, Files, GUESS_BUFFERS, Streamed};

@@ -1,6 +1,7 @@
 //! The weight source that streams.
 
 use std::collections::BTreeSet;
+use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
@@ -10,16 +11,19 @@ use k3_core::checkpoint::{Checkpoint, CheckpointIndex};
 use k3_core::config::Config;
 use k3_core::model::scratch::WantedLogits;
 use k3_core::model::source::{ExpertVisitor, MatrixVisitor, RowVisitor, WeightSource};
-use k3_core::stream::cache::ExpertCache;
+use k3_core::stream::cache::ExpertGrid;
 use k3_core::stream::trunk::Trunk;
 
 use super::drives::Drives;
-use super::experts::ExpertReader;
+use super::experts::{ExpertMemory, ExpertReader};
 use super::file::DirectFile;
 use super::trunk::{TrunkMemory, TrunkReader};
 use crate::failure::Outcome;
 use crate::storage::FileStorage;
 use crate::traffic::Traffic;
+
+/// Buffers for each guess: it may still be read when those of the next layer begin.
+pub const GUESS_BUFFERS: usize = 2;
 
 /// The memory that weights may take.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -28,8 +32,10 @@ pub struct Allotment {
     pub pinned: BTreeSet<TensorId>,
     /// How many runs of the rest are read ahead; at least 1.
     pub read_ahead: usize,
-    /// How many routed experts are in memory; at least 1.
-    pub expert_slots: usize,
+    /// How many routed experts the cache holds.
+    pub expert_slots: NonZeroUsize,
+    /// How many experts of the next layer are guessed and read ahead; only where every router is pinned.
+    pub guesses: usize,
 }
 
 /// What there is to stream from.
@@ -50,6 +56,7 @@ pub struct Streamed {
     trunk: TrunkReader,
     experts: ExpertReader,
     traffic: Arc<Traffic>,
+    guesses: usize,
     pass_began: Mutex<Option<Instant>>,
 }
 
@@ -67,6 +74,12 @@ impl Files {
 }
 
 impl Streamed {
+    /// The routed experts, to watch what is asked for.
+    #[must_use]
+    pub fn expert_reader(&self) -> &ExpertReader {
+        &self.experts
+    }
+
     /// Brings what is pinned into memory and makes room for the rest. `progress` is told the bytes that were read.
     ///
     /// # Errors
@@ -76,9 +89,11 @@ impl Streamed {
         let drives = Arc::new(Drives::new(files, Arc::clone(&traffic))?);
         let memory = TrunkMemory { pinned: &allotment.pinned, buffers: allotment.read_ahead, progress };
         let trunk = TrunkReader::new(trunk, &config, Arc::clone(&drives), memory, Arc::clone(&traffic))?;
-        let cache = ExpertCache::new(allotment.expert_slots);
-        let experts = ExpertReader::new(Arc::new(index), Arc::clone(&drives), cache, Arc::clone(&traffic))?;
-        Ok(Self { drives, trunk, experts, traffic, pass_began: Mutex::new(None) })
+        let guesses = if trunk.has_routers_pinned() { allotment.guesses } else { 0 };
+        let grid = ExpertGrid { layers: config.layers.len(), experts: config.moe.experts };
+        let memory = ExpertMemory { slots: allotment.expert_slots, guesses: guesses * GUESS_BUFFERS };
+        let experts = ExpertReader::new(index, grid, memory, Arc::clone(&drives), Arc::clone(&traffic))?;
+        Ok(Self { drives, trunk, experts, traffic, guesses, pass_began: Mutex::new(None) })
     }
 }
 
@@ -115,6 +130,14 @@ impl WeightSource for Streamed {
 
     fn announce_experts(&self, layer: usize, ids: &[usize]) {
         self.experts.announce(layer, ids);
+    }
+
+    fn guesses_wanted(&self) -> usize {
+        self.guesses
+    }
+
+    fn suggest_experts(&self, layer: usize, ids: &[usize]) {
+        self.experts.suggest(layer, ids);
     }
 
     fn experts(&self, layer: usize, ids: &[usize], visit: &mut ExpertVisitor<'_>) -> Result<()> {

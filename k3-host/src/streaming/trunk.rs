@@ -6,8 +6,8 @@ use std::sync::mpsc::{Receiver, sync_channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-use k3_core::checkpoint::names::TensorId;
-use k3_core::checkpoint::{Span, names::Name, names::Part};
+use k3_core::checkpoint::Span;
+use k3_core::checkpoint::names::{LayerTensor, Name, Part, TensorId};
 use k3_core::config::Config;
 use k3_core::kernels::Matrix;
 use k3_core::model::order::matrices_of_pass;
@@ -82,6 +82,14 @@ impl TrunkReader {
         let free = (0..buffers).map(|_| allocate(bytes)).collect::<Result<_>>()?;
         let ahead = Mutex::new(Ahead { end: 0, next: 0, under_way: VecDeque::new(), free });
         Ok(Self { trunk, config: config.clone(), drives, traffic, pinned: loaded, schedule, ahead })
+    }
+
+    /// Whether every router is pinned, so that the next layer's can be used out of turn.
+    #[must_use]
+    pub fn has_routers_pinned(&self) -> bool {
+        let matrices = matrices_of_pass(&self.config, WantedLogits::None).into_iter();
+        let mut routers = matrices.filter(|id| matches!(id, TensorId::Layer(_, LayerTensor::Router)));
+        routers.all(|id| self.pinned.contains_key(&id))
     }
 
     /// Begins to read what a pass needs.
@@ -265,7 +273,8 @@ pub fn pinned_bytes(trunk: &Trunk, id: TensorId) -> u64 {
     Placement::of(trunk.runs_of(id).iter().flat_map(spans)).bytes() as u64
 }
 
-fn spans(run: &Run) -> impl Iterator<Item = Span> {
+/// Where a run lies.
+pub fn spans(run: &Run) -> impl Iterator<Item = Span> {
     [Some(run.data), run.scales].into_iter().flatten()
 }
 
