@@ -1,6 +1,7 @@
 //! What the tests of the program share: where the fixtures are, how to start it, what the references say.
 #![allow(dead_code, reason = "each test uses its own part")]
 
+pub mod source;
 pub mod text;
 
 use std::path::PathBuf;
