@@ -172,7 +172,7 @@ fn summary(followed: &Followed, prompt: usize, engine: &Engine) -> Summary {
     let after = steps.get(1..).unwrap_or_default();
     Summary {
         prompt: Phase::new(prompt, prompt_seconds),
-        decode: Phase::new(after.len(), after.iter().map(|step| step.seconds).sum()),
+        decode: Phase::new(after.len(), after.iter().fold(0.0, |sum, step| sum + step.seconds)),
         seconds: followed.seconds,
         peak_bytes: memory::peak(),
         planned_bytes: engine.planned_bytes(),
