@@ -131,3 +131,52 @@ mod system {
         })
     }
 }
+
+#[cfg(all(test, unix))]
+mod tests {
+    use std::sync::mpsc;
+
+    use signal_hook::consts::{SIGINT, SIGTERM};
+    use signal_hook::low_level::raise;
+
+    use super::*;
+
+    /// Raises a signal and waits until it was counted.
+    fn ask(interrupt: &Interrupt, signal: i32) {
+        let before = interrupt.requests.load(Ordering::Relaxed);
+        raise(signal).unwrap();
+        while interrupt.requests.load(Ordering::Relaxed) == before {
+            std::thread::yield_now();
+        }
+    }
+
+    /// In one test, since signals are of the whole process. What ends the program is tested from outside.
+    #[test]
+    fn requests_are_counted_until_they_are_cleared() {
+        let (heard, calls) = mpsc::channel();
+        let interrupt = Interrupt::listen(Requests::CtrlCOrTermination, 4, move || heard.send(()).unwrap()).unwrap();
+        let ends_next = || interrupt.next_ends_program.load(Ordering::Relaxed);
+        assert!(!interrupt.is_requested());
+        for _ in 0..2 {
+            ask(&interrupt, SIGINT);
+            calls.recv().unwrap();
+            assert!(interrupt.is_requested() && !ends_next());
+            ask(&interrupt, SIGTERM);
+            assert!(!ends_next());
+            interrupt.clear();
+            assert!(!interrupt.is_requested());
+        }
+        for ends in [false, false, true] {
+            ask(&interrupt, SIGINT);
+            // Set just after the request is counted.
+            while ends && !ends_next() {
+                std::thread::yield_now();
+            }
+            assert_eq!(ends_next(), ends);
+        }
+        assert_eq!(calls.iter().next(), Some(()));
+        assert!(calls.try_recv().is_err(), "heard on the first of three only");
+        interrupt.clear();
+        assert!(!ends_next(), "a new turn begins with all its patience");
+    }
+}

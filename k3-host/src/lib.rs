@@ -22,6 +22,7 @@ pub mod sandbox;
 pub mod shards;
 pub mod state_file;
 pub mod storage;
+pub mod streaming;
 pub mod summary;
 pub mod synth;
 pub mod tokenizer;

@@ -84,7 +84,7 @@ fn map(file: &FileStorage) -> Result<Mmap> {
 }
 
 fn read_error(file: &FileStorage, error: &dyn std::fmt::Display) -> Error {
-    Error::Read { file: file.name().into(), offset: 0, length: file.len(), reason: error.to_string() }
+    Error::Read { file: file.path().display().to_string(), offset: 0, length: file.len(), reason: error.to_string() }
 }
 
 /// A bar that appears on terminals, and only if it takes long enough to be read.

@@ -107,7 +107,8 @@ impl Summary {
         let wait = seconds(totals.wait_nanoseconds());
         let pass = seconds(totals.pass_nanoseconds);
         let part = |part: f64| format!("{} ({})", readable_seconds(part), percent(ratio(part, self.seconds)));
-        let (compute, other) = (part(pass - wait), part(self.seconds - pass));
+        // A pass that failed is not counted, but what was waited for in it is.
+        let (compute, other) = (part((pass - wait).max(0.0)), part(self.seconds - pass.max(wait)));
         writeln!(f, "time     compute {compute}, waiting for reads {}, other {other}", part(wait))?;
         let (io, busy) = (percent(rates.io_share), percent(rates.busy_share));
         writeln!(f, "passes   {io} waiting for reads, {busy} with a read under way")?;

@@ -16,7 +16,7 @@ use super::required::{Need, required};
 use super::shapes::Shape;
 use super::table::{Found, Table};
 use crate::config::{Config, FeedForward};
-use crate::kernels::Encoding;
+use crate::kernels::{Encoding, Matrix};
 use crate::{Error, Result};
 
 /// Columns that share a scale.
@@ -46,6 +46,18 @@ pub struct Location {
     pub data: Span,
     /// The scales, row by row, of an MXFP4 matrix.
     pub scales: Option<Span>,
+}
+
+impl Location {
+    /// The tensor, out of the bytes of [`Location::data`] and of [`Location::scales`].
+    #[must_use]
+    pub fn matrix<'a>(&self, data: &'a [u8], scales: &'a [u8]) -> Matrix<'a> {
+        match self.encoding {
+            Encoding::F32 => Matrix::f32(data, self.rows, self.columns),
+            Encoding::Bf16 => Matrix::bf16(data, self.rows, self.columns),
+            Encoding::Mxfp4 => Matrix::mxfp4(data, scales, self.rows, self.columns),
+        }
+    }
 }
 
 /// Where every tensor of the text model lies.

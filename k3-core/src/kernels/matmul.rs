@@ -4,7 +4,7 @@
 
 use super::lanes::{Kernel, Lanes};
 use super::matrix::{Encoding, Matrix};
-use super::order::{BLOCK_LENGTH, BlockTree, GROUP_COLUMNS, GROUP_VECTORS, Group, group_sum, lane_sum};
+use super::order::{BLOCK_LENGTH, BlockTree, GROUP_COLUMNS, Group, group_sum, lane_sum};
 use super::output::OutputTile;
 use super::rows::{Bf16Row, F32Row, Mxfp4Row, Ones, WeightRow};
 
@@ -16,9 +16,8 @@ const TILE_ROWS: usize = 4;
 /// How many tokens are computed side by side, where there are that many.
 const TILE_TOKENS: usize = 4;
 
-/// How many bytes ahead of their use the elements of a row are asked for. Without asking, one thread reached about 40 % of
-/// the read bandwidth on an AMD Zen 5; of the distances from 1 to 6 KiB this one was best.
-const PREFETCH_BYTES: usize = 2048;
+/// How many bytes come from memory at once.
+const CACHE_LINE: usize = 64;
 
 /// `y[t, r] = Σ_c W[r, c]·x[t, c]`.
 pub(super) struct Matmul<'a, 'y> {
@@ -141,6 +140,8 @@ fn dot_tile<'a, L: Lanes, W: WeightRow<'a>, const R: usize, const T: usize>(
     let columns = inputs[0].len();
     let whole_groups = columns / GROUP_COLUMNS;
     let groups = columns.div_ceil(GROUP_COLUMNS);
+    // Cut to one length, which the compiler then compares once for all of them.
+    let weights = weights.map(|row| row.first_groups(whole_groups));
     let mut input_groups: [&[Group]; T] = [&[]; T];
     for (groups, input) in input_groups.iter_mut().zip(inputs) {
         *groups = &input.as_chunks().0.as_chunks().0[..whole_groups];
@@ -149,15 +150,15 @@ fn dot_tile<'a, L: Lanes, W: WeightRow<'a>, const R: usize, const T: usize>(
     let mut group = 0;
     while group < groups {
         let end = (group + BLOCK_LENGTH).min(groups);
-        let mut block = [[lanes.zero(); T]; R];
+        let mut block = [[lanes.splat(0.0); T]; R];
         for group in group..end.min(whole_groups) {
-            if T == 1 {
-                prefetch_rows(lanes, weights, group, whole_groups);
+            if T == 1 && (group * W::GROUP_BYTES) % CACHE_LINE < W::GROUP_BYTES {
+                prefetch_rows(lanes, &weights, group, whole_groups);
             }
-            add_group(lanes, weights, &input_groups, group, &mut block);
+            add_group(lanes, &weights, &input_groups, group, &mut block);
         }
         if end > whole_groups {
-            add_tail(lanes, weights, inputs, &mut block);
+            add_tail(lanes, &weights, inputs, &mut block);
         }
         tree.push(block);
         group = end;
@@ -173,7 +174,7 @@ fn prefetch_rows<'a, L: Lanes, W: WeightRow<'a>, const R: usize>(
     group: usize,
     groups: usize,
 ) {
-    let mut offset = group * W::GROUP_BYTES + PREFETCH_BYTES;
+    let mut offset = group * W::GROUP_BYTES + L::PREFETCH_BYTES;
     if offset >= groups * W::GROUP_BYTES {
         // What follows a row is the next row of this tile, which is on its way; the next tile begins R rows on.
         offset += weights[R - 1].start().addr() - weights[0].start().addr();
@@ -195,8 +196,8 @@ fn add_group<'a, L: Lanes, W: WeightRow<'a>, const R: usize, const T: usize>(
     for r in 0..R {
         let elements = weights[r].group(lanes, group);
         for t in 0..T {
-            let input = load_group(lanes, &inputs[t][group]);
-            let sum = weights[r].scale(lanes, group, group_sum(lanes, &elements, &input));
+            let input = lanes.load_group(&inputs[t][group]);
+            let sum = weights[r].scale(lanes, group, group_sum(lanes, elements, input));
             block[r][t] = lanes.add(block[r][t], sum);
         }
     }
@@ -214,16 +215,10 @@ fn add_tail<'a, L: Lanes, W: WeightRow<'a>, const R: usize, const T: usize>(
         let mut padded = Group::default();
         let tail = inputs[t].chunks_exact(GROUP_COLUMNS).remainder();
         padded.as_flattened_mut()[..tail.len()].copy_from_slice(tail);
-        let input = load_group(lanes, &padded);
+        let input = lanes.load_group(&padded);
         for r in 0..R {
-            let sum = group_sum(lanes, &load_group(lanes, &weights[r].tail()), &input);
+            let sum = group_sum(lanes, lanes.load_group(&weights[r].tail()), input);
             block[r][t] = lanes.add(block[r][t], sum);
         }
     }
-}
-
-/// A group of f32 from memory.
-#[inline(always)]
-pub(super) fn load_group<L: Lanes>(lanes: L, [a, b, c, d]: &Group) -> [L::Vector; GROUP_VECTORS] {
-    [lanes.load(a), lanes.load(b), lanes.load(c), lanes.load(d)]
 }

@@ -1,6 +1,6 @@
 //! One row of weights, group by group, as lanes: what differs between the encodings, and nothing else.
 
-use super::lanes::Lanes;
+use super::lanes::{Arithmetic, Lanes};
 use super::matrix::Matrix;
 use super::mxfp4::E8M0;
 use super::order::{GROUP_COLUMNS, GROUP_VECTORS, Group, LANES};
@@ -13,19 +13,26 @@ pub(super) trait WeightRow<'a>: Copy {
     /// Row `row` of a matrix of this encoding.
     fn new(matrix: &Matrix<'a>, row: usize) -> Self;
 
+    /// This row without what comes after its first `count` whole groups, the tail aside.
+    ///
+    /// # Panics
+    /// If there are not so many.
+    #[must_use]
+    fn first_groups(self, count: usize) -> Self;
+
     /// Where the elements begin; null if they are not in memory.
     fn start(self) -> *const u8;
 
     /// The elements of a whole group, before its scale.
-    fn group<L: Lanes>(self, lanes: L, group: usize) -> [L::Vector; GROUP_VECTORS];
+    fn group<L: Lanes>(self, lanes: L, group: usize) -> [L::Half; 2];
 
     /// The columns after the last whole group, padded with zeros; if there are none, all zeros.
     fn tail(self) -> Group;
 
-    /// `vector` times the scale of a group.
+    /// `value` times the scale of a group.
     #[inline(always)]
-    fn scale<L: Lanes>(self, _lanes: L, _group: usize, vector: L::Vector) -> L::Vector {
-        vector
+    fn scale<V, L: Arithmetic<V>>(self, _lanes: L, _group: usize, value: V) -> V {
+        value
     }
 }
 
@@ -47,14 +54,18 @@ impl<'a> WeightRow<'a> for F32Row<'a> {
     }
 
     #[inline(always)]
+    fn first_groups(self, count: usize) -> Self {
+        Self { groups: &self.groups[..count], ..self }
+    }
+
+    #[inline(always)]
     fn start(self) -> *const u8 {
         self.groups.as_ptr().cast()
     }
 
     #[inline(always)]
-    fn group<L: Lanes>(self, lanes: L, group: usize) -> [L::Vector; GROUP_VECTORS] {
-        let [a, b, c, d] = &self.groups[group];
-        [lanes.load_bytes(a), lanes.load_bytes(b), lanes.load_bytes(c), lanes.load_bytes(d)]
+    fn group<L: Lanes>(self, lanes: L, group: usize) -> [L::Half; 2] {
+        lanes.load_f32(&self.groups[group])
     }
 
     #[inline(always)]
@@ -85,14 +96,18 @@ impl<'a> WeightRow<'a> for Bf16Row<'a> {
     }
 
     #[inline(always)]
+    fn first_groups(self, count: usize) -> Self {
+        Self { groups: &self.groups[..count], ..self }
+    }
+
+    #[inline(always)]
     fn start(self) -> *const u8 {
         self.groups.as_ptr().cast()
     }
 
     #[inline(always)]
-    fn group<L: Lanes>(self, lanes: L, group: usize) -> [L::Vector; GROUP_VECTORS] {
-        let [a, b, c, d] = &self.groups[group];
-        [lanes.load_bf16(a), lanes.load_bf16(b), lanes.load_bf16(c), lanes.load_bf16(d)]
+    fn group<L: Lanes>(self, lanes: L, group: usize) -> [L::Half; 2] {
+        lanes.load_bf16(&self.groups[group])
     }
 
     #[inline(always)]
@@ -121,12 +136,17 @@ impl<'a> WeightRow<'a> for Mxfp4Row<'a> {
     }
 
     #[inline(always)]
+    fn first_groups(self, count: usize) -> Self {
+        Self { groups: &self.groups[..count], scales: &self.scales[..count] }
+    }
+
+    #[inline(always)]
     fn start(self) -> *const u8 {
         self.groups.as_ptr().cast()
     }
 
     #[inline(always)]
-    fn group<L: Lanes>(self, lanes: L, group: usize) -> [L::Vector; GROUP_VECTORS] {
+    fn group<L: Lanes>(self, lanes: L, group: usize) -> [L::Half; 2] {
         lanes.load_e2m1(&self.groups[group])
     }
 
@@ -136,8 +156,8 @@ impl<'a> WeightRow<'a> for Mxfp4Row<'a> {
     }
 
     #[inline(always)]
-    fn scale<L: Lanes>(self, lanes: L, group: usize, vector: L::Vector) -> L::Vector {
-        lanes.mul(vector, lanes.splat(E8M0[usize::from(self.scales[group])]))
+    fn scale<V, L: Arithmetic<V>>(self, lanes: L, group: usize, value: V) -> V {
+        lanes.mul(value, lanes.splat(E8M0[usize::from(self.scales[group])]))
     }
 }
 
@@ -153,13 +173,18 @@ impl<'a> WeightRow<'a> for Ones {
     }
 
     #[inline(always)]
+    fn first_groups(self, _count: usize) -> Self {
+        self
+    }
+
+    #[inline(always)]
     fn start(self) -> *const u8 {
         core::ptr::null()
     }
 
     #[inline(always)]
-    fn group<L: Lanes>(self, lanes: L, _group: usize) -> [L::Vector; GROUP_VECTORS] {
-        [lanes.splat(1.0); GROUP_VECTORS]
+    fn group<L: Lanes>(self, lanes: L, _group: usize) -> [L::Half; 2] {
+        lanes.splat(1.0)
     }
 
     #[inline(always)]

@@ -90,7 +90,8 @@ impl Model {
         compute.source.begin_pass(pass.logits)?;
         self.embed(compute, scratch, pass.tokens)?;
         for (number, vectors) in self.vectors.layers.iter().enumerate() {
-            let layer = Layer { compute, config: &self.config, number, vectors };
+            let next = self.vectors.layers.get(number + 1);
+            let layer = Layer { compute, config: &self.config, number, vectors, next };
             layer.forward(&mut state.layers[number], scratch, span)?;
         }
         self.final_norm(compute, scratch, span.count);

@@ -50,6 +50,29 @@ impl Run {
         self.data.bytes + self.scales.map_or(0, |scales| scales.bytes)
     }
 
+    /// Some of its rows, counted as those of the tensor.
+    ///
+    /// # Panics
+    /// If the run does not have them.
+    #[must_use]
+    pub fn part(&self, rows: Range<usize>) -> Self {
+        assert!(self.rows.start <= rows.start && rows.end <= self.rows.end, "rows {rows:?} of {:?}", self.rows);
+        let before = rows.start - self.rows.start;
+        let part = |span: Span| {
+            let row_bytes = span.bytes / self.rows.len() as u64;
+            let offset = span.offset + before as u64 * row_bytes;
+            Span { offset, bytes: rows.len() as u64 * row_bytes, ..span }
+        };
+        Self { data: part(self.data), scales: self.scales.map(part), rows, ..self.clone() }
+    }
+
+    /// Whether `next` goes on where this run ends, so that both together are stored like one.
+    #[must_use]
+    pub fn is_continued_by(&self, next: &Self) -> bool {
+        let is_plain = matches!(self.encoding, Encoding::F32 | Encoding::Bf16);
+        is_plain && self.tensor == next.tensor && self.encoding == next.encoding && self.rows.end == next.rows.start
+    }
+
     /// The rows, out of bytes that were read: those of [`Run::data`] and of [`Run::scales`].
     #[must_use]
     pub fn matrix<'a>(&self, data: &'a [u8], scales: &'a [u8]) -> Matrix<'a> {
@@ -120,14 +143,6 @@ fn runs_of(tensor: TensorId, location: Location) -> impl Iterator<Item = Run> {
     let row_bytes = (data.bytes + scales.map_or(0, |span| span.bytes)) / rows as u64;
     let most = usize::try_from(RUN_BYTES / row_bytes).unwrap_or(usize::MAX).max(1);
     let step = if is_used_whole(tensor) { rows } else { most };
-    let part = move |span: Span, range: &Range<usize>| {
-        let row_bytes = span.bytes / rows as u64;
-        let offset = span.offset + range.start as u64 * row_bytes;
-        Span { offset, bytes: range.len() as u64 * row_bytes, ..span }
-    };
-    (0..rows).step_by(step).map(move |start| {
-        let rows = start..rows.min(start.saturating_add(step));
-        let (data, scales) = (part(data, &rows), scales.map(|span| part(span, &rows)));
-        Run { tensor, rows, columns, encoding, data, scales }
-    })
+    let whole = Run { tensor, rows: 0..rows, columns, encoding, data, scales };
+    (0..rows).step_by(step).map(move |start| whole.part(start..rows.min(start.saturating_add(step))))
 }
