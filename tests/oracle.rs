@@ -14,6 +14,7 @@ use k3_core::model::scratch::{Scratch, Sizes, WantedLogits};
 use k3_core::model::state::State;
 use k3_core::model::{Model, Pass};
 use k3_host::checkpoint;
+use k3_host::shards::LoadingBar;
 use k3_host::workers::Threads;
 use safetensors::{Dtype, SafeTensors};
 use support::{Reference, expect_exit, fixture, joined, k3_host};
@@ -71,7 +72,8 @@ type Choices = (Vec<usize>, Vec<f32>);
 /// Feeds the whole reference sequence in chunks of 7 and records what happens.
 fn record(model: &str, backend: Backend) -> (Recorder, usize) {
     let config = Config::from_json(&std::fs::read(folder(model).join("config.json")).unwrap()).unwrap();
-    let source = checkpoint::open(&folder(model), &config, config.layers.len()).expect("the checkpoint opens");
+    let source = checkpoint::open(&folder(model), &config, config.layers.len(), LoadingBar::Hidden)
+        .expect("the checkpoint opens");
     let top_k = config.moe.top_k;
     let model_weights = Model::load(config, source.as_ref()).unwrap();
     let (kernels, workers, recorder) = (Kernels::new(backend).unwrap(), Threads::new(2).unwrap(), Recorder::default());

@@ -16,6 +16,7 @@ use k3_core::model::state::State;
 use k3_host::args::EngineArgs;
 use k3_host::checkpoint;
 use k3_host::engine::Engine;
+use k3_host::shards::LoadingBar;
 use k3_host::synth::{self, Existing, Order, Shape};
 use support::{expect_exit, k3_host};
 
@@ -107,7 +108,7 @@ fn every_shape_opens_whole() {
         let folder = tempfile::tempdir().unwrap();
         expect_exit(&synth_into(folder.path(), flags), 0);
         let config = Config::from_json(&fs::read(folder.path().join("config.json")).unwrap()).unwrap();
-        let opened = checkpoint::open(folder.path(), &config, config.layers.len());
+        let opened = checkpoint::open(folder.path(), &config, config.layers.len(), LoadingBar::Hidden);
         assert!(opened.is_ok(), "{flags:?}: {}", opened.err().unwrap().error);
         assert_eq!(names(folder.path()).len(), config.layers.len() + 3, "a shard each, one more, index and config");
     }

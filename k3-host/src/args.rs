@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::{Parser, Subcommand};
 
 use crate::commands::{bench, chat, demo, run, synth, tokenize};
+use crate::shards::LoadingBar;
 
 /// Runs Kimi K3 on one ordinary CPU machine, exactly, at any memory budget.
 #[derive(Debug, Parser)]
@@ -55,4 +56,7 @@ pub struct EngineArgs {
     /// Most positions of a prompt that are computed together
     #[arg(long, value_name = "N", default_value_t = 32, value_parser = clap::value_parser!(u32).range(1..=65536))]
     pub chunk: u32,
+    /// Whether loading shows
+    #[arg(skip)]
+    pub bar: LoadingBar,
 }

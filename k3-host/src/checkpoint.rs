@@ -12,7 +12,7 @@ use k3_core::{Error, Result};
 use serde::de::DeserializeSeed;
 
 use crate::failure::Outcome;
-use crate::shards::Loading;
+use crate::shards::{Loading, LoadingBar};
 use crate::storage::FileStorage;
 
 /// A folder of the file system.
@@ -55,8 +55,8 @@ fn read_error(path: &Path, error: &std::io::Error) -> Error {
 ///
 /// # Errors
 /// A refusal that names the file and the tensor at fault.
-pub fn open(folder: &Path, config: &Config, layers: usize) -> Outcome<Box<dyn WeightSource>> {
+pub fn open(folder: &Path, config: &Config, layers: usize, bar: LoadingBar) -> Outcome<Box<dyn WeightSource>> {
     let checkpoint = Checkpoint::open(&Folder { path: folder.to_path_buf() }, config, layers)?;
-    let loading = Loading::of(&checkpoint.files);
+    let loading = Loading::of(&checkpoint.files, bar);
     Ok(Box::new(Resident::new(checkpoint, |file| loading.bring_in(&file))?))
 }

@@ -45,7 +45,7 @@ impl Engine {
     pub fn open(folder: &Path, args: &EngineArgs) -> Outcome<Self> {
         let mut config = read_config(folder, args)?;
         let layers = layer_count(&config, args)?;
-        let source = checkpoint::open(folder, &config, layers)?;
+        let source = checkpoint::open(folder, &config, layers, args.bar)?;
         config.layers.truncate(layers);
         Self::new(config, source, args)
     }

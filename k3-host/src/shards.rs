@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use k3_core::host::Storage;
 use k3_core::{Error, Result};
 use memmap2::{Mmap, MmapMut};
@@ -20,6 +20,16 @@ const PIECE: usize = 1 << 24;
 /// takes half as long again. Otherwise mapped, to come page by page as they are touched.
 pub struct Loading {
     progress: Option<ProgressBar>,
+}
+
+/// Whether the loading of what takes long shows on a terminal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum LoadingBar {
+    /// It does.
+    #[default]
+    Shown,
+    /// It does not.
+    Hidden,
 }
 
 /// The bytes of a shard.
@@ -44,10 +54,10 @@ impl Loading {
     /// At once, if `files` take at most three quarters of the memory that is available; a machine that pages is many
     /// times slower.
     #[must_use]
-    pub fn of(files: &[FileStorage]) -> Self {
+    pub fn of(files: &[FileStorage], bar: LoadingBar) -> Self {
         let bytes: u64 = files.iter().map(Storage::len).sum();
         let fits = memory::available().is_some_and(|available| bytes <= available / 4 * 3);
-        Self { progress: fits.then(|| progress_bar(bytes)) }
+        Self { progress: fits.then(|| progress_bar(bytes, bar)) }
     }
 
     /// Brings a shard into memory.
@@ -88,8 +98,11 @@ fn read_error(file: &FileStorage, error: &dyn std::fmt::Display) -> Error {
 }
 
 /// A bar that appears on terminals, and only if it takes long enough to be read.
-fn progress_bar(bytes: u64) -> ProgressBar {
-    let bar = ProgressBar::new(bytes);
+fn progress_bar(bytes: u64, bar: LoadingBar) -> ProgressBar {
+    let bar = match bar {
+        LoadingBar::Shown => ProgressBar::new(bytes),
+        LoadingBar::Hidden => ProgressBar::with_draw_target(Some(bytes), ProgressDrawTarget::hidden()),
+    };
     if let Ok(style) =
         ProgressStyle::with_template("loading {bar:40} {bytes}/{total_bytes} {binary_bytes_per_sec} {eta}")
     {

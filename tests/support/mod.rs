@@ -56,5 +56,6 @@ pub fn joined(ids: &[u32]) -> String {
 
 /// How a test opens a model.
 pub fn engine_args() -> k3_host::args::EngineArgs {
-    k3_host::args::EngineArgs { config: None, layers: None, threads: Some(1), backend: None, chunk: 32 }
+    let bar = k3_host::shards::LoadingBar::Hidden;
+    k3_host::args::EngineArgs { config: None, layers: None, threads: Some(1), backend: None, chunk: 32, bar }
 }

@@ -14,6 +14,7 @@ use crate::interrupt::Interrupt;
 use crate::progress::Detail;
 use crate::prompt::PromptArgs;
 use crate::sampling::SamplingArgs;
+use crate::shards::LoadingBar;
 
 pub use job::{Job, Outside};
 
@@ -93,8 +94,9 @@ impl RunArgs {
 /// As its exit codes say.
 pub fn run(args: &RunArgs) -> Outcome {
     let job = Job::read(args)?;
-    let engine = Engine::open(&args.checkpoint, &args.engine)?;
     let detail = args.detail();
+    let bar = if detail == Detail::Nothing { LoadingBar::Hidden } else { LoadingBar::Shown };
+    let engine = Engine::open(&args.checkpoint, &EngineArgs { bar, ..args.engine.clone() })?;
     let interrupt = Interrupt::of_run(move || {
         if detail > Detail::Nothing {
             // A convenience: the run ends as well without it.
