@@ -45,7 +45,7 @@ impl Engine {
         let (checkpoint, plan) = planned(folder, args, demand)?;
         let traffic = Arc::new(Traffic::default());
         let config = checkpoint.config.clone();
-        let source = checkpoint.weights(&plan, &traffic)?;
+        let source = checkpoint.weights(&plan, &traffic, args.bar)?;
         let engine = Self { chunk: plan.chunk, capacity: Some(plan.capacity), ..Self::new(config, source, args)? };
         Ok(match plan.weights {
             Weights::Mapped => engine,
