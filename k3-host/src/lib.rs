@@ -23,4 +23,5 @@ pub mod state_file;
 pub mod storage;
 pub mod synth;
 pub mod tokenizer;
+pub mod trace;
 pub mod workers;
