@@ -4,12 +4,14 @@
 //! position after position, each with its experts.
 
 use std::collections::BTreeMap;
-use std::io::Read;
+use std::io::{BufRead, Read};
 use std::num::NonZeroUsize;
 
 use k3_core::stream::cache::ExpertGrid;
 
-use super::{Trace, TraceFile};
+use super::{MOST_EXPERTS, Trace, TraceFile};
+
+const PAIR_BYTES: usize = 8;
 
 /// How pairs become batches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
@@ -38,7 +40,7 @@ struct Run {
 }
 
 /// Reads pairs into batches.
-pub(super) fn file(input: impl Read, reading: RawReading) -> Result<TraceFile, String> {
+pub(super) fn file(input: impl BufRead, reading: RawReading) -> Result<TraceFile, String> {
     let runs = runs(input)?;
     let layers = runs.iter().map(|run| run.layer).max().map_or(0, |layer| layer + 1);
     let experts = runs.iter().flat_map(|run| &run.experts).max().map_or(0, |expert| expert + 1);
@@ -51,22 +53,28 @@ pub(super) fn file(input: impl Read, reading: RawReading) -> Result<TraceFile, S
     Ok(TraceFile { trace, expert_bytes: None, engine: None })
 }
 
-fn runs(mut input: impl Read) -> Result<Vec<Run>, String> {
-    let mut bytes = Vec::new();
-    input.read_to_end(&mut bytes).map_err(|error| error.to_string())?;
-    let (pairs, []) = bytes.as_chunks::<8>() else {
-        return Err(format!("{} bytes are neither a trace nor pairs of two u32", bytes.len()));
-    };
+/// Reads pair by pair, so that a large file of another kind is refused at its first pair that cannot be one.
+fn runs(mut input: impl BufRead) -> Result<Vec<Run>, String> {
     let mut runs = Vec::<Run>::new();
-    for [a, b, c, d, e, f, g, h] in pairs {
-        let layer = u32::from_le_bytes([*a, *b, *c, *d]) as usize;
-        let expert = u32::from_le_bytes([*e, *f, *g, *h]) as usize;
+    let mut pair = Vec::with_capacity(PAIR_BYTES);
+    let mut number = 0_u64;
+    loop {
+        pair.clear();
+        input.by_ref().take(PAIR_BYTES as u64).read_to_end(&mut pair).map_err(|error| error.to_string())?;
+        if pair.is_empty() {
+            return Ok(runs);
+        }
+        number += 1;
+        let (&[layer, expert], []) = pair.as_chunks() else { return Err(format!("pair {number} is cut short")) };
+        let [layer, expert] = [layer, expert].map(|bytes| u32::from_le_bytes(bytes) as usize);
+        if layer >= MOST_EXPERTS || expert >= MOST_EXPERTS {
+            return Err(format!("pair {number} is of layer {layer} and expert {expert}: the file is not a trace"));
+        }
         match runs.last_mut().filter(|run| run.layer == layer) {
             Some(run) => run.experts.push(expert),
             None => runs.push(Run { layer, experts: vec![expert] }),
         }
     }
-    Ok(runs)
 }
 
 fn passes(runs: &[Run], trace: &mut Trace) -> Result<(), String> {

@@ -44,8 +44,9 @@ fn pairs_that_do_not_fit_are_refused() {
     use Batching::{Decode, Pass, Position};
     for (pairs, batching, top_k, expected) in [
         (vec![], Pass, 2, "0 layers of 0 experts"),
-        (changed(0, (u32::MAX, 7)), Pass, 2, "experts in all are believed"),
-        (changed(0, (1, u32::MAX)), Pass, 2, "experts in all are believed"),
+        (changed(2, (u32::MAX, 7)), Pass, 2, "pair 3 is of layer 4294967295 and expert 7: the file is not a trace"),
+        (changed(2, (1, 1 << 20)), Pass, 2, "pair 3 is of layer 1 and expert 1048576"),
+        (changed(2, (1, (1 << 20) - 1)), Pass, 2, "3 layers of 1048576 experts"),
         (PAIRS.to_vec(), Position, 3, "layer 1: 2 pairs are no whole positions of 3 experts"),
         (changed(0, (1, 2)), Position, 2, "must ascend"),
         (changed(4, (1, 5)), Decode, 2, "layer 1: a pass does not repeat the positions"),
@@ -58,10 +59,10 @@ fn pairs_that_do_not_fit_are_refused() {
 }
 
 #[test]
-fn what_is_neither_a_trace_nor_pairs_is_refused() {
+fn a_pair_that_is_cut_short_is_refused() {
     let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("seven");
+    let path = folder.path().join("pairs");
     fs::write(&path, [0; 15]).unwrap();
     let refusal = read(&path, RawReading { batching: Batching::Pass, top_k: slots(1) }).err().unwrap();
-    assert!(format!("{:#}", refusal.error).contains("15 bytes are neither"), "{:#}", refusal.error);
+    assert!(format!("{:#}", refusal.error).contains("pair 2 is cut short"), "{:#}", refusal.error);
 }
