@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Parser, Subcommand};
 
-use crate::commands::{bench, chat, demo, run, synth, tokenize};
+use crate::commands::{bench, chat, demo, run, synth, tokenize, trace};
 use crate::plan::{Preset, parse_size};
 use crate::shards::LoadingBar;
 
@@ -37,6 +37,8 @@ pub enum Command {
     Synth(synth::SynthArgs),
     /// Turn text into token ids, or ids into text
     Tokenize(tokenize::TokenizeArgs),
+    /// Replay what a run asked its expert cache for, with caches of other sizes and policies
+    Trace(trace::TraceArgs),
 }
 
 /// How to load a model and compute with it.

@@ -27,5 +27,6 @@ pub mod streaming;
 pub mod summary;
 pub mod synth;
 pub mod tokenizer;
+pub mod trace;
 pub mod traffic;
 pub mod workers;

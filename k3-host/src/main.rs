@@ -14,6 +14,7 @@ fn main() -> ExitCode {
         Command::Bench(args) => commands::bench::run(&args),
         Command::Synth(args) => commands::synth::run(&args),
         Command::Tokenize(args) => commands::tokenize::run(&args),
+        Command::Trace(args) => commands::trace::run(&args),
         Command::Functions => {
             commands::functions::run();
             Ok(())

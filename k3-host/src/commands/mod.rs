@@ -7,5 +7,6 @@ pub mod functions;
 pub mod run;
 pub mod synth;
 pub mod tokenize;
+pub mod trace;
 #[cfg(feature = "sandbox")]
 pub mod wasm;
