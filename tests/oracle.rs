@@ -7,13 +7,16 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
+use k3_core::checkpoint::Checkpoint;
 use k3_core::config::{Attention, Config, KdaConfig, MlaConfig};
 use k3_core::kernels::{Backend, Kernels};
 use k3_core::model::compute::{Compute, Observer, Point};
 use k3_core::model::scratch::{Scratch, Sizes, WantedLogits};
 use k3_core::model::state::State;
 use k3_core::model::{Model, Pass};
-use k3_host::checkpoint;
+use k3_core::stream::resident::Resident;
+use k3_host::checkpoint::Folder;
+use k3_host::shards;
 use k3_host::workers::Threads;
 use safetensors::{Dtype, SafeTensors};
 use support::{Reference, expect_exit, fixture, joined, k3_host};
@@ -71,11 +74,12 @@ type Choices = (Vec<usize>, Vec<f32>);
 /// Feeds the whole reference sequence in chunks of 7 and records what happens.
 fn record(model: &str, backend: Backend) -> (Recorder, usize) {
     let config = Config::from_json(&std::fs::read(folder(model).join("config.json")).unwrap()).unwrap();
-    let source = checkpoint::open(&folder(model), &config, config.layers.len()).expect("the checkpoint opens");
+    let opened = Checkpoint::open(&Folder { path: folder(model) }, &config, config.layers.len());
+    let source = Resident::new(opened.expect("the checkpoint opens"), |file| shards::map(&file)).unwrap();
     let top_k = config.moe.top_k;
-    let model_weights = Model::load(config, source.as_ref()).unwrap();
+    let model_weights = Model::load(config, &source).unwrap();
     let (kernels, workers, recorder) = (Kernels::new(backend).unwrap(), Threads::new(2).unwrap(), Recorder::default());
-    let compute = Compute { kernels: &kernels, workers: &workers, source: source.as_ref(), observer: Some(&recorder) };
+    let compute = Compute { kernels: &kernels, workers: &workers, source: &source, observer: Some(&recorder) };
     let ids = Reference::of(model).ids("full_ids");
     let sizes = Sizes { chunk: 7, capacity: ids.len(), threads: 2, logits: WantedLogits::Last };
     let mut state = State::new(model_weights.config(), ids.len());
