@@ -8,6 +8,7 @@ use std::path::Path;
 use std::sync::Mutex;
 
 use fs4::FileExt;
+use k3_core::checkpoint::Checkpoint;
 use k3_core::checkpoint::names::{LayerTensor, TensorId};
 use k3_core::config::Config;
 use k3_core::model::Pass;
@@ -15,9 +16,12 @@ use k3_core::model::compute::{Compute, Observer, Point};
 use k3_core::model::scratch::{Scratch, Sizes, WantedLogits};
 use k3_core::model::source::WeightSource;
 use k3_core::model::state::State;
+use k3_core::stream::resident::Resident;
 use k3_host::args::EngineArgs;
-use k3_host::checkpoint;
+use k3_host::checkpoint::Folder;
 use k3_host::engine::Engine;
+use k3_host::plan::Demand;
+use k3_host::shards;
 use k3_host::synth::KNOWN_IDS;
 use support::{engine_args, expect_exit, k3_host};
 
@@ -34,8 +38,9 @@ fn a_replica_is_small_and_runs_and_uses_all_experts() {
     takes_little_disk(folder.path());
     runs_to_the_same_finite_logits(folder.path());
     let config = Config::from_json(&fs::read(folder.path().join("config.json")).unwrap()).unwrap();
-    let source = checkpoint::open(folder.path(), &config, 93).map_err(|failure| failure.error).unwrap();
-    let routers = [1, 2, 47, 92].map(|layer| Router::of(source.as_ref(), &config, layer));
+    let checkpoint = Checkpoint::open(&Folder { path: folder.path().to_path_buf() }, &config, 93).unwrap();
+    let source = Resident::new(checkpoint, |file| shards::map(&file)).unwrap();
+    let routers = [1, 2, 47, 92].map(|layer| Router::of(&source, &config, layer));
     the_choice_is_spread_over_all_experts(&routers);
     a_forward_pass_chooses_by_the_embedding(folder.path(), &routers[..2]);
 }
@@ -158,7 +163,8 @@ impl Observer for Choices {
 
 /// With matrices of zeros, the stream that reaches the routers of layers 1 and 2 is the embedding.
 fn a_forward_pass_chooses_by_the_embedding(folder: &Path, routers: &[Router]) {
-    let engine = Engine::open(folder, &EngineArgs { layers: Some(3), ..engine_args() });
+    let args = EngineArgs { layers: Some(3), ..engine_args() };
+    let engine = Engine::open(folder, &args, &Demand::positions(1));
     let engine = engine.map_err(|failure| failure.error).unwrap();
     let config = engine.model().config();
     let (token, watch) = (5, Choices::default());

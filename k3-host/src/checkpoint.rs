@@ -99,22 +99,22 @@ fn read_error(path: &Path, error: &std::io::Error) -> Error {
 }
 
 /// A checkpoint of which the headers were read, and no weights.
-pub struct OpenCheckpoint {
+pub struct OpenCheckpoint<F = FileStorage> {
     /// The dimensions, with as many layers as are used.
     pub config: Config,
     /// Where everything lies.
-    pub checkpoint: Checkpoint<FileStorage>,
+    pub checkpoint: Checkpoint<F>,
     /// The trunk, as it lies there.
     pub trunk: Trunk,
 }
 
-impl OpenCheckpoint {
-    /// Opens the first `layers` layers of the checkpoint in `folders`.
+impl<F: Storage> OpenCheckpoint<F> {
+    /// Opens the first `layers` layers of the checkpoint in `directory`.
     ///
     /// # Errors
     /// A refusal that names the file and the tensor at fault.
-    pub fn open(folders: &Folders, mut config: Config, layers: usize) -> Outcome<Self> {
-        let checkpoint = Checkpoint::open(folders, &config, layers)?;
+    pub fn open<D: Directory<File = F>>(directory: &D, mut config: Config, layers: usize) -> Outcome<Self> {
+        let checkpoint = Checkpoint::open(directory, &config, layers)?;
         config.layers.truncate(layers);
         let trunk = Trunk::of_checkpoint(&checkpoint.index, &config);
         Ok(Self { config, checkpoint, trunk })
@@ -126,7 +126,9 @@ impl OpenCheckpoint {
         let files = self.checkpoint.files.iter().map(Storage::len).sum();
         WeightSizes::of(&self.config, &self.checkpoint.index, &self.trunk, files)
     }
+}
 
+impl OpenCheckpoint {
     /// Its weights, where the plan wants them. What a streaming source reads is counted in `traffic`.
     ///
     /// # Errors

@@ -6,6 +6,7 @@ mod config_json;
 mod disk;
 mod encode;
 mod folder;
+mod headers;
 mod plan;
 mod random;
 mod replica;
@@ -23,6 +24,7 @@ use std::path::Path;
 use rayon::prelude::*;
 
 pub use folder::Existing;
+pub use headers::{Extent, HeaderFile, Headers};
 pub use replica::{KNOWN_IDS, ReplicaOrder, Written, write_replica};
 pub use shape::{MOST_LAYERS, Shape, released_mla_layers};
 

@@ -143,16 +143,24 @@ impl Shard {
 
 /// The files of a model: one for each layer, one for what is outside the layers, and those of the edition.
 pub(super) fn shards(config: &Config, edition: Edition) -> impl Iterator<Item = Shard> {
+    let names = shard_names(config, edition).enumerate();
+    names.map(move |(number, file)| Shard { file, edition, tensors: file_tensors(config, number) })
+}
+
+/// The file called `name`, if there is one.
+pub(super) fn shard(config: &Config, edition: Edition, name: &str) -> Option<Shard> {
+    let (number, file) = shard_names(config, edition).enumerate().find(|(_, file)| file == name)?;
+    Some(Shard { file, edition, tensors: file_tensors(config, number) })
+}
+
+/// The names of these files.
+fn shard_names(config: &Config, edition: Edition) -> impl Iterator<Item = String> {
     let files = config.layers.len()
         + match edition {
             Edition::Text => 1,
             Edition::Released => 3,
         };
-    (0..files).map(move |number| Shard {
-        file: format!("model-{:05}-of-{files:06}.safetensors", number + 1),
-        edition,
-        tensors: file_tensors(config, number),
-    })
+    (1..=files).map(move |number| format!("model-{number:05}-of-{files:06}.safetensors"))
 }
 
 fn file_tensors(config: &Config, number: usize) -> Vec<Tensor> {
