@@ -7,19 +7,15 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
-use k3_core::checkpoint::Checkpoint;
 use k3_core::config::{Attention, Config, KdaConfig, MlaConfig};
 use k3_core::kernels::{Backend, Kernels};
 use k3_core::model::compute::{Compute, Observer, Point};
 use k3_core::model::scratch::{Scratch, Sizes, WantedLogits};
 use k3_core::model::state::State;
 use k3_core::model::{Model, Pass};
-use k3_core::stream::resident::Resident;
-use k3_host::checkpoint::Folder;
-use k3_host::shards;
 use k3_host::workers::Threads;
 use safetensors::{Dtype, SafeTensors};
-use support::{Reference, expect_exit, fixture, joined, k3_host};
+use support::{Reference, expect_exit, fixture, joined, k3_host, resident};
 
 /// How far a value may be off, in parts of the largest of its kind in a layer. Both sides are f32 with sums in different
 /// orders, and random weights amplify the difference layer by layer: the published code's own f32 and f64 logits differ by
@@ -74,8 +70,7 @@ type Choices = (Vec<usize>, Vec<f32>);
 /// Feeds the whole reference sequence in chunks of 7 and records what happens.
 fn record(model: &str, backend: Backend) -> (Recorder, usize) {
     let config = Config::from_json(&std::fs::read(folder(model).join("config.json")).unwrap()).unwrap();
-    let opened = Checkpoint::open(&Folder { path: folder(model) }, &config, config.layers.len());
-    let source = Resident::new(opened.expect("the checkpoint opens"), |file| shards::map(&file)).unwrap();
+    let source = resident(&folder(model), &config);
     let top_k = config.moe.top_k;
     let model_weights = Model::load(config, &source).unwrap();
     let (kernels, workers, recorder) = (Kernels::new(backend).unwrap(), Threads::new(2).unwrap(), Recorder::default());

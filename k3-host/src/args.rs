@@ -6,6 +6,7 @@ use clap::{Parser, Subcommand};
 
 use crate::commands::{bench, chat, demo, plan, run, synth, tokenize};
 use crate::plan::{Preset, parse_size};
+use crate::shards::LoadingBar;
 
 /// Runs Kimi K3 on one ordinary CPU machine, exactly, at any memory budget.
 #[derive(Debug, Parser)]
@@ -61,6 +62,9 @@ pub struct EngineArgs {
     /// Where the weights are, and what memory they may take
     #[command(flatten)]
     pub memory: MemoryArgs,
+    /// Whether loading shows
+    #[arg(skip)]
+    pub bar: LoadingBar,
 }
 
 /// How memory is spent, and where weights are read from.

@@ -15,7 +15,7 @@ use serde::de::DeserializeSeed;
 
 use crate::failure::Outcome;
 use crate::plan::{Plan, WeightSizes, Weights};
-use crate::shards::{self, Progress};
+use crate::shards::{self, LoadingBar, Progress};
 use crate::storage::FileStorage;
 use crate::streaming::file::DirectFile;
 use crate::streaming::{Files, Streamed};
@@ -133,18 +133,18 @@ impl OpenCheckpoint {
     ///
     /// # Errors
     /// If they cannot be read, or the system refuses memory or threads.
-    pub fn weights(self, plan: &Plan, traffic: &Arc<Traffic>) -> Outcome<Box<dyn WeightSource>> {
+    pub fn weights(self, plan: &Plan, traffic: &Arc<Traffic>, bar: LoadingBar) -> Outcome<Box<dyn WeightSource>> {
         let Self { config, checkpoint, trunk } = self;
         match &plan.weights {
             Weights::Resident => {
-                let progress = Progress::new(plan.parts.weights);
+                let progress = Progress::new(plan.parts.weights, bar);
                 Ok(Box::new(Resident::new(checkpoint, |file| shards::load(&file, &progress))?))
             }
             Weights::Mapped => Ok(Box::new(Resident::new(checkpoint, |file| shards::map(&file))?)),
             Weights::Streamed(allotment) => {
                 let Checkpoint { index, files } = checkpoint;
                 let files = files.iter().map(DirectFile::reopen).collect::<Result<_>>()?;
-                let progress = Progress::new(plan.parts.pinned_trunk);
+                let progress = Progress::new(plan.parts.pinned_trunk, bar);
                 let files = Files { config, index, trunk, files };
                 Ok(Box::new(Streamed::open(files, allotment, Arc::clone(traffic), &|bytes| progress.add(bytes))?))
             }

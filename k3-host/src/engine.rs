@@ -46,7 +46,7 @@ impl Engine {
         let plan = planner(&checkpoint.config, &checkpoint.sizes(), args).plan(demand, &Budget::of(&args.memory))?;
         let traffic = Arc::new(Traffic::default());
         let config = checkpoint.config.clone();
-        let source = checkpoint.weights(&plan, &traffic)?;
+        let source = checkpoint.weights(&plan, &traffic, args.bar)?;
         let engine = Self { chunk: plan.chunk, capacity: Some(plan.capacity), ..Self::new(config, source, args)? };
         Ok(match plan.weights {
             Weights::Mapped => engine,

@@ -16,6 +16,8 @@ pub enum Exit {
     NotWritten = 3,
     /// A routed expert could not be read.
     Expert = 4,
+    /// Somebody wanted it to end; what was done until then is written.
+    Interrupted = 5,
 }
 
 /// A failed command.
@@ -44,6 +46,11 @@ impl Failure {
     /// Results that could not be written.
     pub fn not_written(error: anyhow::Error) -> Self {
         Self { exit: Exit::NotWritten, error }
+    }
+
+    /// An end that somebody wanted.
+    pub fn interrupted(message: impl std::fmt::Display) -> Self {
+        Self { exit: Exit::Interrupted, error: anyhow::anyhow!("{message}") }
     }
 
     /// The same failure, said to be of `subject`.

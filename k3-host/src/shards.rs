@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use k3_core::host::Storage;
 use k3_core::{Error, Result};
 use memmap2::{Mmap, MmapMut};
@@ -46,14 +46,27 @@ fn read_error(file: &FileStorage, error: &dyn std::fmt::Display) -> Error {
     Error::Read { file: file.path().display().to_string(), offset: 0, length: file.len(), reason: error.to_string() }
 }
 
+/// Whether the loading of what takes long shows on a terminal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum LoadingBar {
+    /// It does.
+    #[default]
+    Shown,
+    /// It does not.
+    Hidden,
+}
+
 /// A bar that appears on terminals, and only if it takes long enough to be read.
 pub struct Progress(ProgressBar);
 
 impl Progress {
     /// A bar of `bytes` to load.
     #[must_use]
-    pub fn new(bytes: u64) -> Self {
-        let bar = ProgressBar::new(bytes);
+    pub fn new(bytes: u64, bar: LoadingBar) -> Self {
+        let bar = match bar {
+            LoadingBar::Shown => ProgressBar::new(bytes),
+            LoadingBar::Hidden => ProgressBar::with_draw_target(Some(bytes), ProgressDrawTarget::hidden()),
+        };
         if let Ok(style) =
             ProgressStyle::with_template("loading {bar:40} {bytes}/{total_bytes} {binary_bytes_per_sec} {eta}")
         {

@@ -2,6 +2,8 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use serde::Serialize;
+
 /// Makes the counters, a method to add to each, and the snapshot of them all, from one list.
 macro_rules! counters {
     ($($(#[$doc:meta])* $name:ident by $add:ident;)*) => {
@@ -13,7 +15,7 @@ macro_rules! counters {
         }
 
         /// A snapshot of [`Traffic`], or the difference of two.
-        #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+        #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
         pub struct Totals {
             $($(#[$doc])* pub $name: u64,)*
         }
@@ -68,6 +70,20 @@ counters! {
     expert_wait_nanoseconds by add_expert_wait_nanoseconds;
     /// Of this, the time in which at least one read was under way.
     busy_nanoseconds by add_busy_nanoseconds;
+}
+
+impl Totals {
+    /// Bytes of weights that were read, of any kind, without what alignment adds.
+    #[must_use]
+    pub fn bytes_read(&self) -> u64 {
+        self.trunk_bytes + self.expert_bytes + self.row_bytes
+    }
+
+    /// Of the time inside forward passes, that in which compute waited for reads.
+    #[must_use]
+    pub fn wait_nanoseconds(&self) -> u64 {
+        self.trunk_wait_nanoseconds + self.expert_wait_nanoseconds
+    }
 }
 
 #[cfg(test)]

@@ -10,11 +10,11 @@ use k3_core::model::scratch::WantedLogits;
 
 use crate::args::EngineArgs;
 use crate::chat::{
-    HistoryFile, Input, Interrupt, Look, PipedInput, Repl, Screen, Session, Settings, TerminalInput, Thoughts,
-    ThreadedSequence,
+    HistoryFile, Input, Look, PipedInput, Repl, Screen, Session, Settings, TerminalInput, Thoughts, ThreadedSequence,
 };
 use crate::engine::Engine;
 use crate::failure::{Failure, Outcome};
+use crate::interrupt::Interrupt;
 use crate::plan::Demand;
 use crate::sampling::SamplingArgs;
 use crate::tokenizer;
@@ -78,7 +78,7 @@ pub fn run(args: &ChatArgs) -> Outcome {
         Some(context) => Demand::positions(context as usize),
         None => Demand::as_many_as_fit(),
     };
-    let engine = Engine::open(&args.checkpoint, &args.engine, &demand)?;
+    let engine = Engine::open(&args.checkpoint, &args.engine, &demand.with_tokenizer())?;
     let config = engine.model().config();
     tokenizer.check_model(config.vocabulary)?;
     if let Some(id) = args.stop_ids.iter().find(|&&id| id as usize >= config.vocabulary) {
@@ -96,7 +96,7 @@ pub fn run(args: &ChatArgs) -> Outcome {
     let session = Session::new(predictor, &tokenizer, settings, saved)?;
     let thoughts = if args.show_thinking { Thoughts::Shown } else { Thoughts::Hidden };
     if std::io::stdin().is_terminal() && std::io::stdout().is_terminal() {
-        let screen = Screen::standard(Look::Terminal, thoughts, Interrupt::on_ctrl_c()?);
+        let screen = Screen::standard(Look::Terminal, thoughts, Interrupt::of_turn()?);
         let asked = session.history().entries().iter().filter(|entry| entry.role == Speaker::User);
         let input = TerminalInput::new(asked.map(|entry| entry.content.as_str()))?;
         begin(session, Box::new(input), screen)

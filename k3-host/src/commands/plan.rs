@@ -1,6 +1,7 @@
 //! `plan`: how memory would be spent, and whether it suffices, from headers alone; or from none, before there is a
 //! checkpoint.
 
+use std::io::stdout;
 use std::path::{Path, PathBuf};
 
 use k3_core::host::Storage;
@@ -89,16 +90,16 @@ impl PlanArgs {
         let sizes = checkpoint.sizes();
         let planner = engine::planner(&checkpoint.config, &sizes, &self.engine);
         if self.list_presets {
-            return print(&self.presets(&Planner { available: None, ..planner })?);
+            return print(&mut stdout(), &self.presets(&Planner { available: None, ..planner })?);
         }
         let budget = Budget::of(&self.engine.memory);
         let plan = planner.plan(&self.demand(), &budget)?;
         let report = PlanReport::new(&planner, &plan, &budget, subject, self.disk());
         if self.json {
             let text = serde_json::to_string_pretty(&report).map_err(anyhow::Error::from)?;
-            return print(&format!("{text}\n"));
+            return print(&mut stdout(), &format!("{text}\n"));
         }
-        print(&report.to_string())
+        print(&mut stdout(), &report.to_string())
     }
 
     /// A table of what each preset would do, one row for each.
@@ -126,7 +127,7 @@ impl PlanArgs {
     }
 
     fn demand(&self) -> Demand {
-        Demand::positions(self.context as usize)
+        Demand::positions(self.context as usize).with_tokenizer()
     }
 
     fn disk(&self) -> DiskRate {

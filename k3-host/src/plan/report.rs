@@ -118,7 +118,7 @@ impl PlanReport {
         let share = |bytes: u64| 100.0 * bytes as f64 / self.total as f64;
         writeln!(formatter, "\n{:<24}{:>16}  share", "memory", "bytes")?;
         for (name, bytes) in self.memory.rows().into_iter().filter(|(_, bytes)| *bytes > 0) {
-            writeln!(formatter, "{name:<24}{bytes:>16}  {:4.1} %  {}", share(bytes), self.detail(name))?;
+            writeln!(formatter, "{name:<24}{bytes:>16}  {:4.1} %{}", share(bytes), self.detail(name))?;
         }
         writeln!(formatter, "{:<24}{:>16}  {}", "in all", self.total, readable(self.total))?;
         if let Some(budget) = self.budget {
@@ -137,9 +137,9 @@ impl PlanReport {
     /// What more there is to say of a part.
     fn detail(&self, part: &str) -> String {
         match part {
-            "read-ahead" => format!("{} buffers", self.read_ahead_buffers),
-            "expert cache" if self.guesses > 0 => format!("{} slots, {} guesses", self.expert_slots, self.guesses),
-            "expert cache" => format!("{} slots", self.expert_slots),
+            "read-ahead" => format!("  {} buffers", self.read_ahead_buffers),
+            "expert cache" if self.guesses > 0 => format!("  {} slots, {} guesses", self.expert_slots, self.guesses),
+            "expert cache" => format!("  {} slots", self.expert_slots),
             _ => String::new(),
         }
     }

@@ -61,7 +61,7 @@ impl WeightSizes {
             experts: expert_layers * config.moe.experts,
             experts_of_token: expert_layers * config.moe.top_k,
             files,
-            index: index.memory_bytes() + (trunk.runs().len() * size_of::<Run>()) as u64,
+            index: index.memory_bytes() + size_of_val(trunk.runs()) as u64,
         }
     }
 
