@@ -13,6 +13,7 @@ use k3_core::model::scratch::{Scratch, Sizes, WantedLogits};
 use k3_core::model::state::State;
 use k3_core::stream::cache::{Access, Counters, ExpertCache, ExpertGrid, LayerShare};
 use k3_host::engine::Engine;
+use k3_host::plan::Demand;
 use k3_host::trace::{PolicyName, Setting, TraceWriter};
 use serde_json::Value;
 use support::{engine_args, expect_exit, k3_host};
@@ -180,7 +181,7 @@ fn a_model_run_replays_exactly() {
     let (model, trace) = (folder.path("model"), folder.path("trace"));
     let shape = ["--experts", "40", "--top-k", "4", "--layers", "7"];
     expect_exit(&k3_host(["synth", model.to_str().unwrap()].iter().chain(&shape)), 0);
-    let engine = Engine::open(&model, &engine_args()).map_err(|failure| failure.error).unwrap();
+    let engine = Engine::open(&model, &engine_args(), &Demand::positions(90)).map_err(|failure| failure.error).unwrap();
     let config = engine.model().config();
     let grid = ExpertGrid { layers: config.layers.len(), experts: config.moe.experts };
     let slots = NonZeroUsize::new(50).unwrap();
@@ -208,4 +209,30 @@ fn a_model_run_replays_exactly() {
     let (stdout, _) = expect_exit(&k3_host(["trace".as_ref(), trace.as_os_str()]), 0);
     let last = format!("{hits} hits, {misses} misses; the replay: {hits} hits, {misses} misses: equal");
     assert!(stdout.contains(&last), "{stdout}");
+}
+
+/// The program's own trace: the replay agrees with the counters of the engine and of the results.
+#[test]
+fn a_dumped_trace_replays_to_the_counters_of_its_run() {
+    let folder = Folder::new();
+    let (model, trace) = (folder.path("model"), folder.path("trace"));
+    let shape = ["--experts", "40", "--top-k", "4", "--layers", "7"];
+    expect_exit(&k3_host(["synth", model.to_str().unwrap()].iter().chain(&shape)), 0);
+    let run = |flags: &[&str]| {
+        let args = ["run", model.to_str().unwrap(), "--ids", "5,6,7,8,9", "--gen", "30", "--chunk", "2", "--out", "-"];
+        let dump = ["--dump-cache-trace", trace.to_str().unwrap()];
+        k3_host([&args[..], &dump, flags].concat())
+    };
+    let (stdout, _) = expect_exit(&run(&["--cache-gb", "1MB", "--trunk-gb", "0"]), 0);
+    let results: serde_json::Value = serde_json::from_str(&stdout).unwrap();
+    let counted =
+        |field: &str| results["summary"]["traffic"][field].as_u64().unwrap_or_else(|| panic!("{field} in {results}"));
+    let (hits, misses) = (counted("resident_hits"), counted("misses"));
+    assert!(hits > 0 && misses > 0);
+    let (stdout, _) = expect_exit(&k3_host(["trace".as_ref(), trace.as_os_str()]), 0);
+    let last = format!("{hits} hits, {misses} misses; the replay: {hits} hits, {misses} misses: equal");
+    assert!(stdout.contains(&last), "{stdout}");
+
+    let (_, stderr) = expect_exit(&run(&[]), 2);
+    assert!(stderr.contains("--cache-gb"), "{stderr}");
 }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Parser, Subcommand};
 
-use crate::commands::{bench, chat, demo, run, synth, tokenize, trace};
+use crate::commands::{bench, chat, demo, plan, run, synth, tokenize, trace};
 use crate::plan::{Preset, parse_size};
 use crate::shards::LoadingBar;
 
@@ -31,6 +31,8 @@ pub enum Command {
     /// Run the WebAssembly command inside a sandbox
     #[cfg(feature = "sandbox")]
     Wasm(crate::commands::wasm::WasmArgs),
+    /// Say how memory would be spent, and whether it suffices; works before there is a checkpoint
+    Plan(plan::PlanArgs),
     /// Measure the kernels and the decode step against what this machine can do
     Bench(bench::BenchArgs),
     /// Make a checkpoint of any shape, in the released layout, from a seed

@@ -17,6 +17,7 @@ use crate::failure::Outcome;
 use crate::plan::{Plan, WeightSizes, Weights};
 use crate::shards::{self, LoadingBar, Progress};
 use crate::storage::FileStorage;
+use crate::streaming::experts::ExpertReader;
 use crate::streaming::file::DirectFile;
 use crate::streaming::{Files, Streamed};
 use crate::traffic::Traffic;
@@ -99,22 +100,22 @@ fn read_error(path: &Path, error: &std::io::Error) -> Error {
 }
 
 /// A checkpoint of which the headers were read, and no weights.
-pub struct OpenCheckpoint {
+pub struct OpenCheckpoint<F = FileStorage> {
     /// The dimensions, with as many layers as are used.
     pub config: Config,
     /// Where everything lies.
-    pub checkpoint: Checkpoint<FileStorage>,
+    pub checkpoint: Checkpoint<F>,
     /// The trunk, as it lies there.
     pub trunk: Trunk,
 }
 
-impl OpenCheckpoint {
-    /// Opens the first `layers` layers of the checkpoint in `folders`.
+impl<F: Storage> OpenCheckpoint<F> {
+    /// Opens the first `layers` layers of the checkpoint in `directory`.
     ///
     /// # Errors
     /// A refusal that names the file and the tensor at fault.
-    pub fn open(folders: &Folders, mut config: Config, layers: usize) -> Outcome<Self> {
-        let checkpoint = Checkpoint::open(folders, &config, layers)?;
+    pub fn open<D: Directory<File = F>>(directory: &D, mut config: Config, layers: usize) -> Outcome<Self> {
+        let checkpoint = Checkpoint::open(directory, &config, layers)?;
         config.layers.truncate(layers);
         let trunk = Trunk::of_checkpoint(&checkpoint.index, &config);
         Ok(Self { config, checkpoint, trunk })
@@ -126,25 +127,43 @@ impl OpenCheckpoint {
         let files = self.checkpoint.files.iter().map(Storage::len).sum();
         WeightSizes::of(&self.config, &self.checkpoint.index, &self.trunk, files)
     }
+}
 
+/// The weights of a checkpoint.
+pub struct OpenWeights {
+    /// What hands them out.
+    pub source: Box<dyn WeightSource>,
+    /// What reads routed experts, unless they are in memory.
+    pub experts: Option<Arc<ExpertReader>>,
+}
+
+impl OpenWeights {
+    fn in_memory(source: impl WeightSource + 'static) -> Self {
+        Self { source: Box::new(source), experts: None }
+    }
+}
+
+impl OpenCheckpoint {
     /// Its weights, where the plan wants them. What a streaming source reads is counted in `traffic`.
     ///
     /// # Errors
     /// If they cannot be read, or the system refuses memory or threads.
-    pub fn weights(self, plan: &Plan, traffic: &Arc<Traffic>, bar: LoadingBar) -> Outcome<Box<dyn WeightSource>> {
+    pub fn weights(self, plan: &Plan, traffic: &Arc<Traffic>, bar: LoadingBar) -> Outcome<OpenWeights> {
         let Self { config, checkpoint, trunk } = self;
         match &plan.weights {
             Weights::Resident => {
                 let progress = Progress::new(plan.parts.weights, bar);
-                Ok(Box::new(Resident::new(checkpoint, |file| shards::load(&file, &progress))?))
+                Ok(OpenWeights::in_memory(Resident::new(checkpoint, |file| shards::load(&file, &progress))?))
             }
-            Weights::Mapped => Ok(Box::new(Resident::new(checkpoint, |file| shards::map(&file))?)),
+            Weights::Mapped => Ok(OpenWeights::in_memory(Resident::new(checkpoint, |file| shards::map(&file))?)),
             Weights::Streamed(allotment) => {
                 let Checkpoint { index, files } = checkpoint;
                 let files = files.iter().map(DirectFile::reopen).collect::<Result<_>>()?;
                 let progress = Progress::new(plan.parts.pinned_trunk, bar);
                 let files = Files { config, index, trunk, files };
-                Ok(Box::new(Streamed::open(files, allotment, Arc::clone(traffic), &|bytes| progress.add(bytes))?))
+                let streamed = Streamed::open(files, allotment, Arc::clone(traffic), &|bytes| progress.add(bytes))?;
+                let experts = Some(Arc::clone(streamed.expert_reader()));
+                Ok(OpenWeights { source: Box::new(streamed), experts })
             }
         }
     }

@@ -16,10 +16,11 @@ use k3_core::model::source::WeightSource;
 use k3_core::report::Means;
 
 use crate::args::EngineArgs;
-use crate::checkpoint::{Folders, OpenCheckpoint};
+use crate::checkpoint::{Folders, OpenCheckpoint, OpenWeights};
 use crate::failure::{Failure, Outcome};
 use crate::memory;
-use crate::plan::{Budget, Demand, Plan, Planner, Weights};
+use crate::plan::{Budget, Demand, Planner, WeightSizes, Weights};
+use crate::streaming::experts::ExpertReader;
 use crate::traffic::{Totals, Traffic};
 use crate::workers::{Threads, default_threads};
 
@@ -27,6 +28,7 @@ use crate::workers::{Threads, default_threads};
 pub struct Engine {
     model: Model,
     source: Box<dyn WeightSource>,
+    experts: Option<Arc<ExpertReader>>,
     kernels: Kernels,
     threads: Threads,
     chunk: usize,
@@ -42,11 +44,13 @@ impl Engine {
     /// A refusal if the config, a file or an argument cannot be trusted, or if there is no plan that fits; no weights have been
     /// read then.
     pub fn open(folder: &Path, args: &EngineArgs, demand: &Demand) -> Outcome<Self> {
-        let (checkpoint, plan) = planned(folder, args, demand)?;
+        let checkpoint = open_headers(folder, args)?;
+        let plan = planner(&checkpoint.config, &checkpoint.sizes(), args).plan(demand, &Budget::of(&args.memory))?;
         let traffic = Arc::new(Traffic::default());
         let config = checkpoint.config.clone();
-        let source = checkpoint.weights(&plan, &traffic, args.bar)?;
-        let engine = Self { chunk: plan.chunk, capacity: Some(plan.capacity), ..Self::new(config, source, args)? };
+        let OpenWeights { source, experts } = checkpoint.weights(&plan, &traffic, args.bar)?;
+        let engine =
+            Self { experts, chunk: plan.chunk, capacity: Some(plan.capacity), ..Self::new(config, source, args)? };
         Ok(match plan.weights {
             Weights::Mapped => engine,
             Weights::Resident => engine.with_planned_bytes(plan.parts.total()),
@@ -62,8 +66,17 @@ impl Engine {
         let kernels = kernels(args.backend.as_deref())?;
         let threads = Threads::new(thread_count(args))?;
         let model = Model::load(config, source.as_ref())?;
-        let chunk = args.chunk as usize;
-        Ok(Self { model, source, kernels, threads, chunk, capacity: None, traffic: None, planned_bytes: None })
+        Ok(Self {
+            model,
+            source,
+            experts: None,
+            kernels,
+            threads,
+            chunk: args.chunk as usize,
+            capacity: None,
+            traffic: None,
+            planned_bytes: None,
+        })
     }
 
     /// The same, with a source that counts what it reads in `traffic`.
@@ -82,6 +95,12 @@ impl Engine {
     #[must_use]
     pub fn traffic(&self) -> Option<Totals> {
         self.traffic.as_ref().map(|traffic| traffic.snapshot())
+    }
+
+    /// What reads routed experts; `None` if they are in memory.
+    #[must_use]
+    pub fn expert_reader(&self) -> Option<&Arc<ExpertReader>> {
+        self.experts.as_ref()
     }
 
     /// How many bytes the process may take at its peak; `None` if there is no plan.
@@ -150,25 +169,21 @@ impl Engine {
     }
 }
 
-/// Opens the checkpoint in `folder` as far as its headers, and plans the memory for what `demand` asks.
+/// Opens the checkpoint in `folder` as far as its headers.
 ///
 /// # Errors
-/// A refusal if the config, a file or an argument cannot be trusted, or if there is no plan that fits.
-pub fn planned(folder: &Path, args: &EngineArgs, demand: &Demand) -> Outcome<(OpenCheckpoint, Plan)> {
+/// A refusal if the config, a file or an argument cannot be trusted.
+pub fn open_headers(folder: &Path, args: &EngineArgs) -> Outcome<OpenCheckpoint> {
     let config = read_config(folder, args)?;
     let layers = layer_count(&config, args)?;
-    let folders = Folders::new(folder, &args.memory.experts);
-    let checkpoint = OpenCheckpoint::open(&folders, config, layers)?;
-    let sizes = checkpoint.sizes();
-    let planner = Planner {
-        config: &checkpoint.config,
-        sizes: &sizes,
-        available: memory::available(),
-        threads: thread_count(args),
-        chunk: args.chunk as usize,
-    };
-    let plan = planner.plan(demand, &Budget::of(&args.memory))?;
-    Ok((checkpoint, plan))
+    OpenCheckpoint::open(&Folders::new(folder, &args.memory.experts), config, layers)
+}
+
+/// What plans the memory on this machine.
+#[must_use]
+pub fn planner<'a>(config: &'a Config, sizes: &'a WeightSizes, args: &EngineArgs) -> Planner<'a> {
+    let (available, threads) = (memory::available(), thread_count(args));
+    Planner { config, sizes, available, threads, chunk: args.chunk as usize }
 }
 
 /// How many threads compute: as many as the arguments ask for.
@@ -190,7 +205,10 @@ pub fn read_config(folder: &Path, args: &EngineArgs) -> Outcome<Config> {
 }
 
 /// How many layers to use: those that the arguments ask for.
-fn layer_count(config: &Config, args: &EngineArgs) -> Outcome<usize> {
+///
+/// # Errors
+/// A refusal if there are not so many.
+pub fn layer_count(config: &Config, args: &EngineArgs) -> Outcome<usize> {
     let all = config.layers.len();
     match args.layers {
         Some(count) if count as usize > all => {

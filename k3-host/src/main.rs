@@ -11,6 +11,7 @@ fn main() -> ExitCode {
         Command::Run(args) => commands::run::run(&args),
         Command::Chat(args) => commands::chat::run(&args),
         Command::Demo(args) => commands::demo::run(&args),
+        Command::Plan(args) => commands::plan::run(&args),
         Command::Bench(args) => commands::bench::run(&args),
         Command::Synth(args) => commands::synth::run(&args),
         Command::Tokenize(args) => commands::tokenize::run(&args),

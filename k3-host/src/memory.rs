@@ -1,5 +1,5 @@
-//! How much memory this process may still use: what the machine has left, and no more than any enclosing control group
-//! allows.
+//! How much memory this process may still use: what the machine has left, and no more than any enclosing control group or
+//! limit of the process allows.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,8 +7,29 @@ use std::path::{Path, PathBuf};
 /// The bytes that can be allocated without paging, or `None` where the system does not say. Unknown is not zero.
 #[must_use]
 pub fn available() -> Option<u64> {
-    available_under(Path::new("/"))
+    available_under(Path::new("/")).into_iter().chain(under_process_limits()).min()
 }
+
+/// What the limits of the process (`ulimit -v`, `ulimit -d`) still allow, where there are any.
+#[cfg(target_os = "linux")]
+fn under_process_limits() -> Option<u64> {
+    use rustix::process::{Resource, getrlimit};
+
+    let status = Path::new("/proc/self/status");
+    let left = |resource, used| Some(getrlimit(resource).current?.saturating_sub(kibibytes(status, used)?));
+    let address_space = left(Resource::As, "VmSize:").map(|left| left.saturating_sub(THREADS_ADDRESS_SPACE));
+    address_space.into_iter().chain(left(Resource::Data, "VmData:")).min()
+}
+
+#[cfg(not(target_os = "linux"))]
+fn under_process_limits() -> Option<u64> {
+    None
+}
+
+/// The address space that threads take, of which they use next to nothing: the stacks, and where the allocator puts what each
+/// of them asks for.
+#[cfg(target_os = "linux")]
+const THREADS_ADDRESS_SPACE: u64 = 1 << 30;
 
 /// The most memory that this process ever had in use at once, or `None` where the system does not say.
 #[must_use]

@@ -78,7 +78,7 @@ pub fn run(args: &ChatArgs) -> Outcome {
         Some(context) => Demand::positions(context as usize),
         None => Demand::as_many_as_fit(),
     };
-    let engine = Engine::open(&args.checkpoint, &args.engine, &demand)?;
+    let engine = Engine::open(&args.checkpoint, &args.engine, &demand.with_tokenizer())?;
     let config = engine.model().config();
     tokenizer.check_model(config.vocabulary)?;
     if let Some(id) = args.stop_ids.iter().find(|&&id| id as usize >= config.vocabulary) {

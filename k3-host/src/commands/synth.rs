@@ -5,9 +5,11 @@ use std::time::Instant;
 
 use clap::ValueEnum;
 use indicatif::{ProgressBar, ProgressStyle};
+use serde::Serialize;
 
-use crate::failure::Outcome;
-use crate::synth::{self, Existing, MOST_LAYERS, Order, Shape, released_mla_layers};
+use crate::failure::{Failure, Outcome};
+use crate::memory::readable;
+use crate::synth::{self, Existing, MOST_LAYERS, Order, Progress, ReplicaOrder, Shape, released_mla_layers};
 
 /// Arguments of `synth`.
 #[derive(Debug, clap::Args)]
@@ -36,10 +38,14 @@ pub enum NamedShape {
     Tiny,
     /// The released width, 5 layers of 64 experts and 8192 ids: about 11 GB
     Slice,
+    /// The release: its 96 files at their true size, with holes for data, on a third of a gigabyte of disk. Takes no
+    /// other dimensions
+    Replica,
 }
 
 /// Dimensions that differ from those of the named shape.
-#[derive(Debug, Clone, Default, clap::Args)]
+#[derive(Debug, Clone, Default, Serialize, clap::Args)]
+#[serde(rename_all = "kebab-case")]
 #[command(next_help_heading = "Dimensions")]
 pub struct Dimensions {
     /// Layers
@@ -111,6 +117,7 @@ impl SynthArgs {
         let named = match self.shape {
             NamedShape::Tiny => Shape::tiny(),
             NamedShape::Slice => Shape::slice(),
+            NamedShape::Replica => Shape::released(),
         };
         let other = &self.dimensions;
         let layers = other.layers.map_or(named.layers, |layers| layers as usize);
@@ -139,25 +146,51 @@ impl SynthArgs {
     }
 }
 
+impl Dimensions {
+    /// The flags that were given.
+    fn given(&self) -> Outcome<Vec<String>> {
+        let fields = serde_json::to_value(self).map_err(Failure::failed)?;
+        let given = fields.as_object().into_iter().flatten().filter(|(_, value)| !value.is_null());
+        Ok(given.map(|(name, _)| format!("--{name}")).collect())
+    }
+}
+
 /// Runs the command.
 ///
 /// # Errors
 /// If the shape, the folder or the disk does not allow it.
 pub fn run(args: &SynthArgs) -> Outcome {
-    let existing = if args.force { Existing::Replace } else { Existing::Refuse };
-    let shape = args.shape();
-    let order = Order { shape: &shape, seed: args.seed, existing };
     let style = ProgressStyle::with_template(
         "{bar:30} {binary_bytes} of {binary_total_bytes}, {binary_bytes_per_sec}, {eta} left",
     );
     // Drawn on standard error, and only if that is a terminal.
     let bar = ProgressBar::new(0).with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
     let started = Instant::now();
-    let bytes = synth::write(&order, &args.folder, &mut |progress| {
+    let what = write(args, &mut |progress| {
         bar.set_length(progress.total);
         bar.set_position(progress.written);
     })?;
     bar.finish_and_clear();
-    println!("{}: {bytes} bytes in {:.1} s", args.folder.display(), started.elapsed().as_secs_f64());
+    println!("{}: {what} in {:.1} s", args.folder.display(), started.elapsed().as_secs_f64());
     Ok(())
+}
+
+/// Writes what was asked for, and says how much it was.
+fn write(args: &SynthArgs, progress: &mut dyn FnMut(Progress)) -> Outcome<String> {
+    let existing = if args.force { Existing::Replace } else { Existing::Refuse };
+    if args.shape != NamedShape::Replica {
+        let order = Order { shape: &args.shape(), seed: args.seed, existing };
+        return Ok(format!("{} bytes", synth::write(&order, &args.folder, progress)?));
+    }
+    let given = args.dimensions.given()?;
+    if !given.is_empty() {
+        return Err(Failure::refused(format!(
+            "the dimensions of a replica are the released ones: {}",
+            given.join(", ")
+        )));
+    }
+    let order = ReplicaOrder { seed: args.seed, existing };
+    let written = synth::write_replica(order, &args.folder, progress)?;
+    let (tensors, bytes) = (written.tensors, written.shard_bytes);
+    Ok(format!("{tensors} tensors in {bytes} bytes, {} of them on the disk,", readable(written.disk_bytes)))
 }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::io::Write;
+use std::io::stdout;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
@@ -77,9 +78,9 @@ pub fn run(args: &TraceArgs) -> Outcome {
     report.engine = file.engine.map(|run| Agreement::of(&file.trace, &run));
     let json = || serde_json::to_string_pretty(&report).map(|text| text + "\n").map_err(anyhow::Error::from);
     if args.out.as_deref().is_some_and(is_stdout) {
-        print(&json()?)?
+        print(&mut stdout(), &json()?)?
     } else {
-        print(&report.to_string())?
+        print(&mut stdout(), &report.to_string())?
     }
     if let Some(svg) = svg {
         write(svg, &plot::svg(&report)?)?;

@@ -26,11 +26,20 @@ pub enum Positions {
     AsFit,
 }
 
+/// What the released tokenizer takes, measured: 12 MB.
+const TOKENIZER_BYTES: u64 = 12_000_000;
+
 impl Demand {
     /// Room for so many positions, of which passes want the last logits.
     #[must_use]
     pub fn positions(count: usize) -> Self {
         Self { positions: Positions::Exactly(count), ..Self::as_many_as_fit() }
+    }
+
+    /// The same, of a command that also holds a tokenizer.
+    #[must_use]
+    pub fn with_tokenizer(self) -> Self {
+        Self { other_bytes: self.other_bytes + TOKENIZER_BYTES, ..self }
     }
 
     /// Room for as many positions as fit, of which passes want the last logits.

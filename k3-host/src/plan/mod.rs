@@ -4,7 +4,9 @@ mod budget;
 mod demand;
 mod parts;
 mod planner;
+mod reads;
 mod refusal;
+mod report;
 mod sizes;
 mod split;
 
@@ -12,5 +14,7 @@ pub use budget::{Budget, Preset, Total, parse_size};
 pub use demand::{Demand, Positions};
 pub use parts::Parts;
 pub use planner::{Plan, Planner, Weights, safe};
+pub use reads::Reads;
+pub use report::{DiskRate, PlanReport, Subject};
 pub use sizes::{MatrixSizes, WeightSizes};
 pub use split::{Split, Wishes};

@@ -8,6 +8,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
+use fs4::FileExt;
 
 use crate::failure::{Failure, Outcome};
 
@@ -17,6 +18,9 @@ pub(super) const CONFIG: &str = "config.json";
 pub(super) const INDEX: &str = "model.safetensors.index.json";
 /// Where files are until all are complete.
 const UNFINISHED: &str = ".unfinished";
+
+/// The length of a file that shows whether holes take space.
+const PROBE_BYTES: u64 = 16 << 20;
 
 /// What to do with a folder that has something in it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -62,6 +66,26 @@ impl Staging {
         };
         let context = || format!("cannot write {}", self.target.join(name).display());
         finish().with_context(context).map_err(Failure::not_written)
+    }
+
+    /// Checks that a file can be longer than what it takes on the disk.
+    pub(super) fn check_holes(&self) -> Outcome {
+        let path = self.unfinished.join("holes");
+        let probe = || {
+            let file = File::create_new(&path)?;
+            file.set_len(PROBE_BYTES)?;
+            let has_holes = has_holes(&file)?;
+            fs::remove_file(&path)?;
+            Ok(has_holes)
+        };
+        let context = || format!("cannot write into {}", self.target.display());
+        if probe().map_err(|error: io::Error| error).with_context(context).map_err(Failure::not_written)? {
+            return Ok(());
+        }
+        Err(Failure::refused(format!(
+            "{}: files cannot have holes on this file system, and 1.56 TB of them are needed",
+            self.target.display()
+        )))
     }
 
     /// Moves everything to its place. What was a checkpoint there is taken away first, its config before all.
@@ -111,6 +135,12 @@ fn remove_if_there(path: &Path) -> io::Result<()> {
     }
 }
 
+/// Whether a file takes less than half of its length on the disk.
+fn has_holes(file: &File) -> io::Result<bool> {
+    file.sync_all()?;
+    Ok(FileExt::allocated_size(file)? < file.metadata()?.len() / 2)
+}
+
 fn check_space(folder: &Path, wanted: u64) -> Outcome {
     let context = || format!("cannot tell how much space is free in {}", folder.display());
     let free = fs4::available_space(folder).with_context(context).map_err(Failure::not_written)?;
@@ -121,4 +151,20 @@ fn check_space(folder: &Path, wanted: u64) -> Outcome {
         )));
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+
+    use super::*;
+
+    #[test]
+    fn only_what_is_not_written_is_a_hole() {
+        let mut file = tempfile::tempfile().unwrap();
+        file.set_len(1 << 20).unwrap();
+        assert!(has_holes(&file).unwrap());
+        file.write_all(&[1; 1 << 20]).unwrap();
+        assert!(!has_holes(&file).unwrap());
+    }
 }

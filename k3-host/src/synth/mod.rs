@@ -3,14 +3,18 @@
 //! The same shape and seed give the same bytes on every machine and any number of threads.
 
 mod config_json;
+mod disk;
 mod encode;
 mod folder;
+mod headers;
 mod plan;
 mod random;
+mod replica;
 mod shape;
 #[cfg(test)]
 mod tests;
 mod values;
+mod vision;
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -20,11 +24,13 @@ use std::path::Path;
 use rayon::prelude::*;
 
 pub use folder::Existing;
+pub use headers::{Extent, HeaderFile, Headers};
+pub use replica::{KNOWN_IDS, ReplicaOrder, Written, write_replica};
 pub use shape::{MOST_LAYERS, Shape, released_mla_layers};
 
 use crate::failure::{Failure, Outcome};
 use folder::{CONFIG, INDEX, Staging};
-use plan::{Shard, Tensor};
+use plan::{Edition, Shard, Tensor};
 use random::{Normals, RowNumbers, tensor_seed};
 
 /// Bytes that are made while as many are written.
@@ -59,9 +65,9 @@ pub struct Progress {
 /// too little space. A failed write leaves the folder as it was.
 pub fn write(order: &Order<'_>, folder: &Path, progress: &mut dyn FnMut(Progress)) -> Outcome<u64> {
     let (config_text, config) = order.shape.config()?;
-    let index = plan::index(&config).map_err(Failure::failed)?;
+    let index = plan::index(&config, Edition::Text).map_err(Failure::failed)?;
     let mut total = config_text.len() as u64 + index.len() as u64;
-    for shard in plan::shards(&config) {
+    for shard in plan::shards(&config, Edition::Text) {
         total += shard.header().map_err(Failure::failed)?.len() as u64 + shard.data_bytes();
     }
 
@@ -72,7 +78,7 @@ pub fn write(order: &Order<'_>, folder: &Path, progress: &mut dyn FnMut(Progress
         written += bytes as u64;
         progress(Progress { written, total });
     };
-    for shard in plan::shards(&config) {
+    for shard in plan::shards(&config, Edition::Text) {
         staging.write(&shard.file, |file| generator.write_shard(&shard, file, &mut count))?;
     }
     for (name, text) in [(INDEX, index.as_slice()), (CONFIG, config_text.as_bytes())] {

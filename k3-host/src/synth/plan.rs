@@ -11,6 +11,7 @@ use serde::ser::{SerializeMap, Serializer};
 
 use super::encode::Storing;
 use super::values::Recipe;
+use super::vision;
 
 /// The data of a file begin at a multiple of this many bytes.
 const ALIGNMENT: usize = 8;
@@ -20,6 +21,8 @@ const ALIGNMENT: usize = 8;
 pub(super) struct Tensor {
     /// The name in the header.
     pub(super) name: String,
+    /// What that name stands for.
+    pub(super) meaning: Name,
     /// What its random numbers are named after: the parts of a packed matrix come from the same numbers.
     pub(super) seed_name: String,
     pub(super) storing: Storing,
@@ -39,13 +42,14 @@ impl Tensor {
     }
 
     fn plain(id: TensorId, config: &Config) -> Self {
-        let shape = id.shape(config);
+        let (shape, meaning) = (id.shape(config), Name::Text(id, Part::Plain));
         let columns = match shape {
             Shape::PaddedVector { released, .. } => released,
             other => other.columns(),
         };
         Self {
-            name: Name::Text(id, Part::Plain).to_string(),
+            name: meaning.to_string(),
+            meaning,
             seed_name: id.to_string(),
             storing: storing(id),
             recipe: Recipe::of(id, config.kda.heads),
@@ -56,17 +60,33 @@ impl Tensor {
     }
 
     fn expert(id: ExpertId, part: Part, config: &Config) -> Self {
-        let shape = id.matrix.shape(config);
+        let (shape, meaning) = (id.matrix.shape(config), Name::Expert(id, part));
         let storing = if part == Part::Scale { Storing::Scales } else { Storing::Codes };
         let (rows, columns) = (shape.rows(), shape.columns());
         Self {
-            name: Name::Expert(id, part).to_string(),
+            name: meaning.to_string(),
+            meaning,
             seed_name: id.to_string(),
             storing,
             recipe: Recipe::Expert,
             rows,
             columns,
             dimensions: vec![rows as u64, storing.row_bytes(columns) as u64],
+        }
+    }
+
+    /// A tensor of the vision tower or its projector.
+    pub(super) fn vision(name: String, dimensions: &[usize]) -> Self {
+        let columns = dimensions.last().copied().unwrap_or(1);
+        Self {
+            seed_name: name.clone(),
+            name,
+            meaning: Name::Vision,
+            storing: Storing::Bf16,
+            recipe: Recipe::MATRIX,
+            rows: dimensions.iter().product::<usize>() / columns,
+            columns,
+            dimensions: dimensions.iter().map(|&length| length as u64).collect(),
         }
     }
 }
@@ -88,17 +108,28 @@ fn storing(id: TensorId) -> Storing {
     }
 }
 
+/// Which files a checkpoint has, and what their headers say besides the tensors.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Edition {
+    /// The text model. Headers have the usual metadata, as those of the oracle models do.
+    Text,
+    /// The projector and the vision tower in two more files. Headers have no metadata, which gives the released files
+    /// their sizes to the byte.
+    Released,
+}
+
 /// One file with its tensors, in the order in which they lie.
 #[derive(Debug)]
 pub(super) struct Shard {
     pub(super) file: String,
+    edition: Edition,
     pub(super) tensors: Vec<Tensor>,
 }
 
 impl Shard {
     /// The bytes before the data: the length of the header, and the header with spaces after it.
     pub(super) fn header(&self) -> serde_json::Result<Vec<u8>> {
-        let mut text = serde_json::to_vec(&Entries(&self.tensors))?;
+        let mut text = serde_json::to_vec(&Entries(self))?;
         text.resize(text.len().next_multiple_of(ALIGNMENT), b' ');
         let mut bytes = (text.len() as u64).to_le_bytes().to_vec();
         bytes.append(&mut text);
@@ -110,17 +141,35 @@ impl Shard {
     }
 }
 
-/// The files of a model: one for each layer, and a last one for what is outside the layers.
-pub(super) fn shards(config: &Config) -> impl Iterator<Item = Shard> {
-    let layers = config.layers.len();
-    (0..=layers).map(move |number| Shard {
-        file: format!("model-{:05}-of-{:06}.safetensors", number + 1, layers + 1),
-        tensors: if number < layers { layer_tensors(config, number) } else { outer_tensors(config) },
-    })
+/// The files of a model: one for each layer, one for what is outside the layers, and those of the edition.
+pub(super) fn shards(config: &Config, edition: Edition) -> impl Iterator<Item = Shard> {
+    let names = shard_names(config, edition).enumerate();
+    names.map(move |(number, file)| Shard { file, edition, tensors: file_tensors(config, number) })
 }
 
-fn outer_tensors(config: &Config) -> Vec<Tensor> {
-    in_order(plain_tensors(TensorId::outside_layers(), config))
+/// The file called `name`, if there is one.
+pub(super) fn shard(config: &Config, edition: Edition, name: &str) -> Option<Shard> {
+    let (number, file) = shard_names(config, edition).enumerate().find(|(_, file)| file == name)?;
+    Some(Shard { file, edition, tensors: file_tensors(config, number) })
+}
+
+/// The names of these files.
+fn shard_names(config: &Config, edition: Edition) -> impl Iterator<Item = String> {
+    let files = config.layers.len()
+        + match edition {
+            Edition::Text => 1,
+            Edition::Released => 3,
+        };
+    (1..=files).map(move |number| format!("model-{number:05}-of-{files:06}.safetensors"))
+}
+
+fn file_tensors(config: &Config, number: usize) -> Vec<Tensor> {
+    in_order(match number.checked_sub(config.layers.len()) {
+        None => layer_tensors(config, number),
+        Some(0) => plain_tensors(TensorId::outside_layers(), config),
+        Some(1) => vision::projector(config.hidden),
+        Some(_) => vision::tower(),
+    })
 }
 
 fn layer_tensors(config: &Config, layer: usize) -> Vec<Tensor> {
@@ -134,7 +183,7 @@ fn layer_tensors(config: &Config, layer: usize) -> Vec<Tensor> {
             }
         }
     }
-    in_order(tensors)
+    tensors
 }
 
 /// Those of the tensors that the model needs.
@@ -151,7 +200,7 @@ fn in_order(mut tensors: Vec<Tensor>) -> Vec<Tensor> {
 }
 
 /// The header of a file.
-struct Entries<'a>(&'a [Tensor]);
+struct Entries<'a>(&'a Shard);
 
 #[derive(Serialize)]
 struct Entry<'a> {
@@ -163,9 +212,11 @@ struct Entry<'a> {
 impl Serialize for Entries<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(None)?;
-        map.serialize_entry("__metadata__", &serde_json::json!({ "format": "pt" }))?;
+        if self.0.edition == Edition::Text {
+            map.serialize_entry("__metadata__", &serde_json::json!({ "format": "pt" }))?;
+        }
         let mut begin = 0;
-        for tensor in self.0 {
+        for tensor in &self.0.tensors {
             let end = begin + tensor.bytes();
             let entry = Entry { dtype: tensor.storing.dtype(), shape: &tensor.dimensions, data_offsets: [begin, end] };
             map.serialize_entry(&tensor.name, &entry)?;
@@ -176,9 +227,9 @@ impl Serialize for Entries<'_> {
 }
 
 /// The text of `model.safetensors.index.json`.
-pub(super) fn index(config: &Config) -> serde_json::Result<Vec<u8>> {
-    let total_size: u64 = shards(config).map(|shard| shard.data_bytes()).sum();
-    serde_json::to_vec(&Index { metadata: Metadata { total_size }, weight_map: WeightMap(config) })
+pub(super) fn index(config: &Config, edition: Edition) -> serde_json::Result<Vec<u8>> {
+    let total_size: u64 = shards(config, edition).map(|shard| shard.data_bytes()).sum();
+    serde_json::to_vec(&Index { metadata: Metadata { total_size }, weight_map: WeightMap { config, edition } })
 }
 
 #[derive(Serialize)]
@@ -192,11 +243,14 @@ struct Metadata {
     total_size: u64,
 }
 
-struct WeightMap<'a>(&'a Config);
+struct WeightMap<'a> {
+    config: &'a Config,
+    edition: Edition,
+}
 
 impl Serialize for WeightMap<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let entries = shards(self.0).flat_map(|shard| {
+        let entries = shards(self.config, self.edition).flat_map(|shard| {
             let file = shard.file;
             shard.tensors.into_iter().map(move |tensor| (tensor.name, file.clone()))
         });

@@ -115,6 +115,12 @@ impl Shape {
         }
     }
 
+    /// The released dimensions.
+    #[must_use]
+    pub fn released() -> Self {
+        Self { layers: 93, mla_layers: released_mla_layers(93), vocabulary: 163_840, experts: 896, ..Self::slice() }
+    }
+
     /// The text of `config.json`, and what the program reads from it.
     ///
     /// # Errors

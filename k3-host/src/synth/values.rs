@@ -38,13 +38,16 @@ pub(super) enum Recipe {
 }
 
 impl Recipe {
+    /// A matrix of which nothing particular is known.
+    pub(super) const MATRIX: Self = Self::Matrix { gain: 1.0, spread: 0.25 };
+
     /// How the numbers of a tensor are drawn; `heads` is the number of delta attention heads.
     pub(super) fn of(id: TensorId, heads: usize) -> Self {
         let matrix = |gain, spread| Self::Matrix { gain, spread };
         let tensor = match id {
             TensorId::FinalNorm | TensorId::OutputResidualNorm => return Self::Norm,
             TensorId::Head => return matrix(2.0, 0.25),
-            TensorId::Embedding | TensorId::OutputResidualProj => return matrix(1.0, 0.25),
+            TensorId::Embedding | TensorId::OutputResidualProj => return Self::MATRIX,
             TensorId::Layer(_, tensor) => tensor,
         };
         match tensor {
@@ -63,7 +66,7 @@ impl Recipe {
             // Experts differ in how often they are chosen, more than rows do elsewhere.
             LayerTensor::Router => matrix(1.5, 0.15),
             LayerTensor::DecayUp => matrix(0.5, 0.25),
-            _ => matrix(1.0, 0.25),
+            _ => Self::MATRIX,
         }
     }
 

@@ -57,12 +57,13 @@ impl<'a> Job<'a> {
             Feeding::Incremental => request.prompt.len(),
             Feeding::FullRecompute => request.positions(),
         };
-        Demand {
+        let demand = Demand {
             at_once,
             logits: self.wanted_logits(),
             states: if self.args.load_state.is_some() { 2 } else { 1 },
             ..Demand::positions(request.positions())
-        }
+        };
+        if self.prompt.text.is_some() { demand.with_tokenizer() } else { demand }
     }
 
     fn wanted_logits(&self) -> WantedLogits {
@@ -78,7 +79,7 @@ impl<'a> Job<'a> {
         let Outside { output, notes, detail, interrupt } = outside;
         let end_ids = self.end_ids(engine)?;
         self.check_ids(engine.model().config().vocabulary)?;
-        let mut files = Files::begin(self.args)?;
+        let mut files = Files::begin(self.args, engine)?;
         let mut sequence = self.sequence(engine)?;
         let reused = sequence.fed().ids.len();
 
@@ -106,6 +107,7 @@ impl<'a> Job<'a> {
         let outcomes = [
             if failed && state.ids.is_empty() { Ok(()) } else { files.save_state(engine.model(), state) },
             if failed { Ok(()) } else { files.finish_logits() },
+            if failed { Ok(()) } else { files.finish_cache_trace() },
             files.write_results(&results),
             self.print(&results, &followed, output),
         ];
@@ -202,7 +204,7 @@ fn summary(followed: &Followed, prompt: usize, engine: &Engine) -> Summary {
 }
 
 /// The first failure of a run and of what came after it, or else that it was interrupted. Further failures are noted.
-fn conclude(ending: Outcome<Stop>, outcomes: [Outcome; 4], notes: &mut Output) -> Outcome {
+fn conclude(ending: Outcome<Stop>, outcomes: [Outcome; 5], notes: &mut Output) -> Outcome {
     let interrupted = match &ending {
         Ok(Stop::Interrupted) => Err(Failure::interrupted("interrupted; what was computed until then is written")),
         _ => Ok(()),

@@ -5,7 +5,7 @@ use k3_core::config::Config;
 
 use crate::synth::Generator;
 use crate::synth::encode::Storing;
-use crate::synth::plan::{self, Tensor};
+use crate::synth::plan::{self, Edition, Tensor};
 use crate::synth::random::Normals;
 use crate::synth::shape::Shape;
 
@@ -14,7 +14,7 @@ fn slice() -> Config {
 }
 
 fn tensor(config: &Config, name: &str) -> Tensor {
-    let mut tensors = plan::shards(config).flat_map(|shard| shard.tensors);
+    let mut tensors = plan::shards(config, Edition::Text).flat_map(|shard| shard.tensors);
     tensors.find(|tensor| tensor.name == name).expect("a tensor of this name")
 }
 
