@@ -70,8 +70,8 @@ impl<'a> Job<'a> {
         if self.args.dump_logits.is_some() { WantedLogits::All } else { WantedLogits::Last }
     }
 
-    /// Generates on `engine`. The steps before an error stand: they are printed and reported. The state is saved unless a pass
-    /// failed, which leaves none.
+    /// Generates on `engine`. The steps before an error stand: they are printed and reported. The state is saved unless there
+    /// is none: nothing was fed yet, or a pass failed.
     ///
     /// # Errors
     /// As the exit codes of the command say; if several things failed, the first. The others are noted.
@@ -97,7 +97,9 @@ impl<'a> Job<'a> {
         let followed = follower.follow(&request, &mut sequence, &mut self.sampler);
 
         let state = sequence.fed();
-        let summary = summary(&followed, request.prompt.len().min(state.ids.len()).saturating_sub(reused), engine);
+        // After a failed pass the sequence is empty, but what came of it before was fed.
+        let prompt_fed = if followed.steps.is_empty() { state.ids.len() } else { request.prompt.len() };
+        let summary = summary(&followed, prompt_fed.saturating_sub(reused), engine);
         if detail >= Detail::Summary {
             // A convenience, like all notes.
             let _ = write!(notes, "{summary}");
@@ -105,7 +107,7 @@ impl<'a> Job<'a> {
         let results = Results { run: self.report(engine, &followed), summary: &summary };
         let failed = followed.ending.is_err();
         let outcomes = [
-            if failed && state.ids.is_empty() { Ok(()) } else { files.save_state(engine.model(), state) },
+            if state.ids.is_empty() { Ok(()) } else { files.save_state(engine.model(), state) },
             if failed { Ok(()) } else { files.finish_logits() },
             if failed { Ok(()) } else { files.finish_cache_trace() },
             files.write_results(&results),
