@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Parser, Subcommand};
 
-use crate::commands::{bench, chat, demo, run, synth, tokenize};
+use crate::commands::{bench, chat, demo, pack, run, synth, tokenize};
 
 /// Runs Kimi K3 on one ordinary CPU machine, exactly, at any memory budget.
 #[derive(Debug, Parser)]
@@ -31,6 +31,8 @@ pub enum Command {
     Wasm(crate::commands::wasm::WasmArgs),
     /// Measure the kernels and the decode step against what this machine can do
     Bench(bench::BenchArgs),
+    /// Write all that every token reads into one file, in the order in which it is read
+    Pack(pack::PackArgs),
     /// Make a checkpoint of any shape, in the released layout, from a seed
     Synth(synth::SynthArgs),
     /// Turn text into token ids, or ids into text

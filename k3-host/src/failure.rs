@@ -16,6 +16,8 @@ pub enum Exit {
     NotWritten = 3,
     /// A routed expert could not be read.
     Expert = 4,
+    /// Somebody stopped it; it can go on later.
+    Interrupted = 5,
 }
 
 /// A failed command.

@@ -12,6 +12,7 @@ pub mod failure;
 pub mod memory;
 pub mod oracle;
 pub mod output;
+pub mod pack;
 pub mod prompt;
 pub mod replace;
 pub mod report;

@@ -3,6 +3,7 @@
 pub mod resident;
 pub mod sliced;
 pub mod trunk;
+pub mod trunk_file;
 
 use alloc::string::ToString;
 

@@ -44,6 +44,18 @@ pub struct Trunk {
 }
 
 impl Run {
+    /// Some rows of a tensor that lies at `location`.
+    #[must_use]
+    pub fn of(tensor: TensorId, location: Location, rows: Range<usize>) -> Self {
+        let part = |span: Span| {
+            let row_bytes = span.bytes / location.rows as u64;
+            let offset = span.offset + rows.start as u64 * row_bytes;
+            Span { offset, bytes: rows.len() as u64 * row_bytes, ..span }
+        };
+        let (data, scales) = (part(location.data), location.scales.map(part));
+        Self { tensor, columns: location.columns, encoding: location.encoding, data, scales, rows }
+    }
+
     /// The bytes that are read for it.
     #[must_use]
     pub fn bytes(&self) -> u64 {
@@ -116,18 +128,9 @@ pub fn tensors_in_order(config: &Config) -> Vec<TensorId> {
 
 /// Cuts a tensor into runs of whole rows.
 fn runs_of(tensor: TensorId, location: Location) -> impl Iterator<Item = Run> {
-    let Location { encoding, rows, columns, data, scales } = location;
+    let Location { rows, data, scales, .. } = location;
     let row_bytes = (data.bytes + scales.map_or(0, |span| span.bytes)) / rows as u64;
     let most = usize::try_from(RUN_BYTES / row_bytes).unwrap_or(usize::MAX).max(1);
     let step = if is_used_whole(tensor) { rows } else { most };
-    let part = move |span: Span, range: &Range<usize>| {
-        let row_bytes = span.bytes / rows as u64;
-        let offset = span.offset + range.start as u64 * row_bytes;
-        Span { offset, bytes: range.len() as u64 * row_bytes, ..span }
-    };
-    (0..rows).step_by(step).map(move |start| {
-        let rows = start..rows.min(start.saturating_add(step));
-        let (data, scales) = (part(data, &rows), scales.map(|span| part(span, &rows)));
-        Run { tensor, rows, columns, encoding, data, scales }
-    })
+    (0..rows).step_by(step).map(move |start| Run::of(tensor, location, start..rows.min(start.saturating_add(step))))
 }

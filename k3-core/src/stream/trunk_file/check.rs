@@ -1,0 +1,199 @@
+//! From a manifest to a trunk: everything that can be checked without reading the data.
+
+use alloc::collections::BTreeSet;
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use super::{ALIGNMENT, DATA_FILE, Manifest, StoredRun, field};
+use crate::checkpoint::Span;
+use crate::checkpoint::names::TensorId;
+use crate::checkpoint::shapes::Shape;
+use crate::config::Config;
+use crate::kernels::Encoding;
+use crate::model::order::{is_used_whole, matrices_of_pass};
+use crate::model::scratch::WantedLogits;
+use crate::stream::trunk::{RUN_BYTES, Run, Trunk, tensors_in_order};
+use crate::{Error, Result};
+
+/// Columns that share a scale of MXFP4.
+const SCALE_COLUMNS: usize = 32;
+
+type Checked<T = ()> = core::result::Result<T, String>;
+
+/// The tensors whose runs may be stored with a dictionary: those that are only multiplied by, run by run. Rows of the
+/// embedding are looked up one at a time, and what is used whole is used in more ways than one.
+#[must_use]
+pub fn may_use_dictionary(config: &Config) -> BTreeSet<TensorId> {
+    let matrices = matrices_of_pass(config, WantedLogits::Last).into_iter();
+    matrices.filter(|id| *id != TensorId::Embedding && !is_used_whole(*id)).collect()
+}
+
+impl Manifest {
+    /// The trunk of the first layers, as many as `config` has, in a `trunk.bin` of `file_bytes`. All spans are in shard 0.
+    /// Runs of later layers are left out. `file` is the name of the manifest.
+    ///
+    /// # Errors
+    /// [`Error::Checkpoint`] that names the file and the field: if the trunk has fewer layers; if runs do not lie one after
+    /// the other from the start of the file to its end; if a tensor that `config` asks for is not there once, whole and in
+    /// its place; or if a run is not stored in a way that its tensor allows.
+    pub fn trunk(&self, file: &str, config: &Config, file_bytes: u64) -> Result<Trunk> {
+        self.check(config, file_bytes).map_err(|reason| Error::Checkpoint { file: file.into(), reason })
+    }
+
+    fn check(&self, config: &Config, file_bytes: u64) -> Checked<Trunk> {
+        let (packed, wanted) = (self.checkpoint.layers.len(), config.layers.len());
+        if packed == 0 {
+            return Err("checkpoint.layers: there are none".into());
+        }
+        if packed < wanted {
+            return Err(format!("checkpoint.layers: {packed} layers were packed, {wanted} are asked for"));
+        }
+        self.check_places(file_bytes)?;
+        let mut rest = self.runs.iter().enumerate().filter(|(_, run)| run.is_needed_for(wanted));
+        let mut runs = Vec::new();
+        for tensor in tensors_in_order(config) {
+            let shape = tensor.shape(config);
+            let (mut first_row, mut elements) = (0, None);
+            while first_row < shape.rows() {
+                let missing = || format!("runs: row {first_row} of {tensor} and all that should follow are missing");
+                let (number, run) = rest.next().ok_or_else(missing)?;
+                let due = Due { tensor, shape, first_row };
+                due.check(run)
+                    .and_then(|()| check_elements(run, &mut elements))
+                    .map_err(|reason| format!("runs[{number}].{reason}"))?;
+                first_row += run.rows;
+                runs.push(run.located());
+            }
+        }
+        match rest.next() {
+            Some((number, run)) => Err(format!("runs[{number}].tensor: {} belongs to nothing", run.tensor)),
+            None => Ok(Trunk::new(runs)),
+        }
+    }
+
+    /// Runs lie one after the other from the start of the file to its end, each as long as its encoding says.
+    fn check_places(&self, file_bytes: u64) -> Checked {
+        let mut due = 0;
+        for (number, run) in self.runs.iter().enumerate() {
+            let next = check_place(run, due, file_bytes).and_then(|next| {
+                let inside = run.is_needed_for(self.checkpoint.layers.len());
+                inside.then_some(next).ok_or_else(|| format!("tensor: the layer of {} was not packed", run.tensor))
+            });
+            due = next.map_err(|reason| format!("runs[{number}].{reason}"))?;
+        }
+        if self.bytes != due {
+            return Err(format!("bytes: {}, but the runs end at {due}", self.bytes));
+        }
+        if self.bytes != file_bytes {
+            return Err(format!("bytes: {}, but {DATA_FILE} has {file_bytes}", self.bytes));
+        }
+        Ok(())
+    }
+}
+
+/// Checks that `run` lies at `due` and has its length; returns where the next is due.
+fn check_place(run: &StoredRun, due: u64, file_bytes: u64) -> Checked<u64> {
+    if run.offset != due {
+        return Err(format!("offset: {}, where {due} is due, the next multiple of {ALIGNMENT}", run.offset));
+    }
+    if run.rows == 0 || run.columns == 0 {
+        return Err(format!("rows: {} of {} columns are nothing", run.rows, run.columns));
+    }
+    let (rows, columns) = (run.rows, run.columns);
+    let name = field::name(run.stored_as);
+    let parts = parts(run).ok_or_else(|| format!("encoding: {name} cannot hold {rows} rows of {columns} columns"))?;
+    if run.bytes != parts.data + parts.scales {
+        return Err(format!(
+            "bytes: {}, but {rows} rows of {columns} columns do not take so much as {name}",
+            run.bytes
+        ));
+    }
+    let next = run.next_offset().filter(|next| *next <= file_bytes);
+    next.ok_or_else(|| format!("bytes: {} from {due} on reach past the end of {DATA_FILE} at {file_bytes}", run.bytes))
+}
+
+/// The bytes of the two parts of a run.
+struct Parts {
+    data: u64,
+    scales: u64,
+}
+
+/// The parts of a run of its rows, columns and encoding; `None` if there can be no such run.
+fn parts(run: &StoredRun) -> Option<Parts> {
+    let bytes_of = |row_bytes: usize| (row_bytes as u64).checked_mul(run.rows as u64).filter(|bytes| *bytes >> 62 == 0);
+    let data = bytes_of(run.stored_as.row_bytes(run.columns)?)?;
+    let scale_columns = if run.stored_as == Encoding::Mxfp4 { run.columns / SCALE_COLUMNS } else { 0 };
+    Some(Parts { data, scales: bytes_of(scale_columns)? })
+}
+
+impl StoredRun {
+    /// Whether a model of the first `layers` layers reads it.
+    #[must_use]
+    pub fn is_needed_for(&self, layers: usize) -> bool {
+        !matches!(self.tensor, TensorId::Layer(layer, _) if layer >= layers)
+    }
+
+    /// The run where it lies in the file, after its length was checked.
+    fn located(&self) -> Run {
+        let scales = parts(self).map_or(0, |parts| parts.scales);
+        let data = self.bytes - scales;
+        let span = |offset, bytes| Span { shard: 0, offset, bytes };
+        Run {
+            tensor: self.tensor,
+            rows: self.first_row..self.first_row + self.rows,
+            columns: self.columns,
+            encoding: self.stored_as,
+            data: span(self.offset, data),
+            scales: (scales > 0).then(|| span(self.offset + data, scales)),
+        }
+    }
+}
+
+/// The rows that must come next.
+struct Due {
+    tensor: TensorId,
+    shape: Shape,
+    first_row: usize,
+}
+
+impl Due {
+    /// Checks that `run` holds these rows, in a way that the tensor allows, and no more of them than a reader is made for.
+    fn check(&self, run: &StoredRun) -> Checked {
+        let Self { tensor, shape, first_row } = self;
+        if run.tensor != *tensor {
+            return Err(format!("tensor: {}, where row {first_row} of {tensor} is due", run.tensor));
+        }
+        if run.first_row != *first_row {
+            return Err(format!("first_row: {} of {tensor}, where {first_row} is due", run.first_row));
+        }
+        if run.columns != shape.columns() {
+            return Err(format!("columns: {}, but {tensor} has {}", run.columns, shape.columns()));
+        }
+        let most = shape.rows() - first_row;
+        if run.rows > most {
+            return Err(format!("rows: {}, but {tensor} has only {most} more", run.rows));
+        }
+        if is_used_whole(*tensor) && run.rows != shape.rows() {
+            return Err(format!("rows: {} of {}, but {tensor} must be in one run", run.rows, shape.rows()));
+        }
+        if run.bytes > RUN_BYTES && run.rows > 1 && !is_used_whole(*tensor) {
+            return Err(format!("rows: {} rows of {tensor} take more than {RUN_BYTES} bytes", run.rows));
+        }
+        if run.stored_as == Encoding::Mxfp4 && !matches!(shape, Shape::Matrix(..)) {
+            return Err(format!("encoding: {tensor} is no matrix and cannot be mxfp4"));
+        }
+        Ok(())
+    }
+}
+
+/// Checks that all runs of a tensor are of one kind of elements. `elements` are those of the runs before.
+fn check_elements(run: &StoredRun, elements: &mut Option<Encoding>) -> Checked {
+    match elements.replace(run.stored_as) {
+        Some(before) if before != run.stored_as => {
+            let (now, before) = (field::name(run.stored_as), field::name(before));
+            Err(format!("encoding: {now}, but rows before are {before}"))
+        }
+        _ => Ok(()),
+    }
+}
