@@ -58,7 +58,7 @@ impl ZeroHashes {
 }
 
 fn hash_of_zeros(count: u64) -> u64 {
-    const PIECE: [u8; 1 << 16] = [0; 1 << 16];
+    static PIECE: [u8; 1 << 16] = [0; 1 << 16];
     let mut hash = Xxh3Default::new();
     let mut left = count;
     while left > 0 {

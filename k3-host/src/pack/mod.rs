@@ -104,7 +104,7 @@ pub fn write(order: &Order<'_>, folder: &Path, watch: &mut Watch<'_>) -> Outcome
     work.write_runs(rest, &mut partial, watch)?;
     let manifest = Manifest::new(order.packing, fingerprint, partial.runs().to_vec());
     // What a reader will check is checked here first.
-    manifest.trunk(MANIFEST_FILE, order.config, manifest.bytes)?;
+    manifest.trunk(MANIFEST_FILE, index, order.config, manifest.bytes)?;
     let stored = manifest.runs.iter().map(|run| run.bytes).sum();
     let summary = Summary { bytes: manifest.bytes, stored, raw: work.raw, resumed };
     partial.publish(&manifest)?;

@@ -39,8 +39,8 @@ pub fn open(folder: &Path, checkpoint: &Checkpoint<FileStorage>, config: &Config
     let path = folder.join(DATA_FILE).display().to_string();
     let missing = || Error::Checkpoint { file: path, reason: format!("missing, although {MANIFEST_FILE} is there") };
     let file = directory.open(DATA_FILE)?.ok_or_else(missing)?;
-    let trunk = manifest.trunk(&name, config, file.len())?;
     manifest.checkpoint.check(&name, &Fingerprint::of(&checkpoint.index, &checkpoint.files, config)?)?;
+    let trunk = manifest.trunk(&name, &checkpoint.index, config, file.len())?;
     Ok(Some(PackedTrunk { manifest, trunk, file }))
 }
 

@@ -6,9 +6,8 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use super::{ALIGNMENT, DATA_FILE, Manifest, StoredRun, field};
-use crate::checkpoint::Span;
 use crate::checkpoint::names::TensorId;
-use crate::checkpoint::shapes::Shape;
+use crate::checkpoint::{CheckpointIndex, Location, Span};
 use crate::config::Config;
 use crate::kernels::Encoding;
 use crate::model::order::{is_used_whole, matrices_of_pass};
@@ -31,37 +30,44 @@ pub fn may_use_dictionary(config: &Config) -> BTreeSet<TensorId> {
 
 impl Manifest {
     /// The trunk of the first layers, as many as `config` has, in a `trunk.bin` of `file_bytes`. All spans are in shard 0.
-    /// Runs of later layers are left out. `file` is the name of the manifest.
+    /// Runs of later layers are left out. `file` is the name of the manifest, `index` that of the checkpoint.
     ///
     /// # Errors
     /// [`Error::Checkpoint`] that names the file and the field: if the trunk has fewer layers; if runs do not lie one after
     /// the other from the start of the file to its end; if a tensor that `config` asks for is not there once, whole and in
-    /// its place; or if a run is not stored in a way that its tensor allows.
-    pub fn trunk(&self, file: &str, config: &Config, file_bytes: u64) -> Result<Trunk> {
-        self.check(config, file_bytes).map_err(|reason| Error::Checkpoint { file: file.into(), reason })
+    /// its place; or if a run is not of the type of its tensor.
+    ///
+    /// # Panics
+    /// If the index does not cover so many layers.
+    pub fn trunk(&self, file: &str, index: &CheckpointIndex, config: &Config, file_bytes: u64) -> Result<Trunk> {
+        let checked = self.check_layers(config.layers.len()).and_then(|()| self.check_places(file_bytes));
+        let checked = checked.and_then(|()| self.located(index, config));
+        checked.map_err(|reason| Error::Checkpoint { file: file.into(), reason })
     }
 
-    fn check(&self, config: &Config, file_bytes: u64) -> Checked<Trunk> {
-        let (packed, wanted) = (self.checkpoint.layers.len(), config.layers.len());
-        if packed == 0 {
-            return Err("checkpoint.layers: there are none".into());
+    fn check_layers(&self, wanted: usize) -> Checked {
+        match self.checkpoint.layers.len() {
+            0 => Err("checkpoint.layers: there are none".into()),
+            packed if packed < wanted => {
+                Err(format!("checkpoint.layers: {packed} layers were packed, {wanted} are asked for"))
+            }
+            _ => Ok(()),
         }
-        if packed < wanted {
-            return Err(format!("checkpoint.layers: {packed} layers were packed, {wanted} are asked for"));
-        }
-        self.check_places(file_bytes)?;
-        let mut rest = self.runs.iter().enumerate().filter(|(_, run)| run.is_needed_for(wanted));
+    }
+
+    /// The runs of the first layers, each tensor once, whole, in the order of a pass.
+    fn located(&self, index: &CheckpointIndex, config: &Config) -> Checked<Trunk> {
+        let layers = config.layers.len();
+        let mut rest = self.runs.iter().enumerate().filter(|(_, run)| run.is_needed_for(layers));
         let mut runs = Vec::new();
         for tensor in tensors_in_order(config) {
-            let shape = tensor.shape(config);
-            let (mut first_row, mut elements) = (0, None);
-            while first_row < shape.rows() {
+            let location = index.tensor(tensor).expect("an index has every tensor that its config asks for");
+            let mut first_row = 0;
+            while first_row < location.rows {
                 let missing = || format!("runs: row {first_row} of {tensor} and all that should follow are missing");
                 let (number, run) = rest.next().ok_or_else(missing)?;
-                let due = Due { tensor, shape, first_row };
-                due.check(run)
-                    .and_then(|()| check_elements(run, &mut elements))
-                    .map_err(|reason| format!("runs[{number}].{reason}"))?;
+                let due = Due { tensor, location, first_row };
+                due.check(run).map_err(|reason| format!("runs[{number}].{reason}"))?;
                 first_row += run.rows;
                 runs.push(run.located());
             }
@@ -153,47 +159,46 @@ impl StoredRun {
 /// The rows that must come next.
 struct Due {
     tensor: TensorId,
-    shape: Shape,
+    /// Where the checkpoint has the tensor.
+    location: Location,
     first_row: usize,
 }
 
 impl Due {
-    /// Checks that `run` holds these rows, in a way that the tensor allows, and no more of them than a reader is made for.
+    /// Checks that `run` holds these rows, as they are in the checkpoint, and no more of them than a reader is made for.
     fn check(&self, run: &StoredRun) -> Checked {
-        let Self { tensor, shape, first_row } = self;
+        let Self { tensor, location, first_row } = self;
         if run.tensor != *tensor {
             return Err(format!("tensor: {}, where row {first_row} of {tensor} is due", run.tensor));
         }
         if run.first_row != *first_row {
             return Err(format!("first_row: {} of {tensor}, where {first_row} is due", run.first_row));
         }
-        if run.columns != shape.columns() {
-            return Err(format!("columns: {}, but {tensor} has {}", run.columns, shape.columns()));
+        if run.columns != location.columns {
+            return Err(format!("columns: {}, but {tensor} has {}", run.columns, location.columns));
         }
-        let most = shape.rows() - first_row;
+        if run.stored_as != location.encoding {
+            let (stored, due) = (field::name(run.stored_as), field::name(location.encoding));
+            return Err(format!("encoding: {stored}, but {tensor} is {due} in the checkpoint"));
+        }
+        self.check_rows(run)
+    }
+
+    fn check_rows(&self, run: &StoredRun) -> Checked {
+        let Self { tensor, location, first_row } = self;
+        let most = location.rows - first_row;
         if run.rows > most {
             return Err(format!("rows: {}, but {tensor} has only {most} more", run.rows));
         }
-        if is_used_whole(*tensor) && run.rows != shape.rows() {
-            return Err(format!("rows: {} of {}, but {tensor} must be in one run", run.rows, shape.rows()));
+        if is_used_whole(*tensor) {
+            let is_whole = run.rows == location.rows;
+            return is_whole
+                .then_some(())
+                .ok_or_else(|| format!("rows: {}, but {tensor} must be in one run", run.rows));
         }
-        if run.bytes > RUN_BYTES && run.rows > 1 && !is_used_whole(*tensor) {
+        if run.rows > 1 && run.bytes > RUN_BYTES {
             return Err(format!("rows: {} rows of {tensor} take more than {RUN_BYTES} bytes", run.rows));
         }
-        if run.stored_as == Encoding::Mxfp4 && !matches!(shape, Shape::Matrix(..)) {
-            return Err(format!("encoding: {tensor} is no matrix and cannot be mxfp4"));
-        }
         Ok(())
-    }
-}
-
-/// Checks that all runs of a tensor are of one kind of elements. `elements` are those of the runs before.
-fn check_elements(run: &StoredRun, elements: &mut Option<Encoding>) -> Checked {
-    match elements.replace(run.stored_as) {
-        Some(before) if before != run.stored_as => {
-            let (now, before) = (field::name(run.stored_as), field::name(before));
-            Err(format!("encoding: {now}, but rows before are {before}"))
-        }
-        _ => Ok(()),
     }
 }

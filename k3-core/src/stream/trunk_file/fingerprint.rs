@@ -62,8 +62,8 @@ impl Fingerprint {
         Ok(Self { outside: Hash(outside.digest()), layers })
     }
 
-    /// Checks that a trunk of this fingerprint, as `file` says, is of the checkpoint of the fingerprint `other`. The
-    /// trunk may have more layers.
+    /// Checks that a trunk of this fingerprint, as `file` says, is of the checkpoint of the fingerprint `other`, as far as
+    /// both have layers.
     ///
     /// # Errors
     /// [`Error::Checkpoint`] that names the file and the field.
@@ -75,8 +75,8 @@ impl Fingerprint {
         if self.outside != other.outside {
             return refuse("outside".to_string());
         }
-        match other.layers.iter().enumerate().find(|(layer, hash)| self.layers.get(*layer) != Some(hash)) {
-            Some((layer, _)) => refuse(format!("layers[{layer}]")),
+        match self.layers.iter().zip(&other.layers).position(|(hash, other)| hash != other) {
+            Some(layer) => refuse(format!("layers[{layer}]")),
             None => Ok(()),
         }
     }
