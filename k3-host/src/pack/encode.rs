@@ -4,9 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
 use k3_core::config::Config;
-use k3_core::kernels::Encoding;
 use k3_core::stream::trunk::Run;
-use k3_core::stream::trunk_file::{Hash, Packing};
+use k3_core::stream::trunk_file::{Hash, Packing, StoredAs};
 use xxhash_rust::xxh3::{Xxh3Default, xxh3_64};
 
 use super::content::Content;
@@ -19,7 +18,7 @@ pub(super) struct Encoder {
 /// A run as it will be stored.
 pub(super) struct Encoded {
     /// How its rows are stored.
-    pub(super) encoding: Encoding,
+    pub(super) encoding: StoredAs,
     /// Its bytes.
     pub(super) content: Content,
     /// Their hash.
@@ -34,7 +33,7 @@ impl Encoder {
 
     /// Encodes a run of the checkpoint.
     pub(super) fn encode(&self, run: &Run, raw: Content) -> Encoded {
-        let (encoding, content) = (run.encoding, raw);
+        let (encoding, content) = (run.encoding.into(), raw);
         let xxh3 = self.zeros.hash(&content);
         Encoded { encoding, content, xxh3 }
     }

@@ -60,7 +60,7 @@ pub enum Existing {
 /// How far the work has come, in bytes of the checkpoint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Progress {
-    /// Bytes whose runs are on the disk.
+    /// Bytes whose runs are written.
     pub done: u64,
     /// Bytes in all.
     pub total: u64,

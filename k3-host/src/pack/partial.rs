@@ -1,9 +1,9 @@
 //! A trunk in the making, which outlives the program that makes it.
 //!
-//! Runs go to `trunk.bin.partial`. When a batch of them is on the disk, a line for each is added to the journal,
+//! Runs go to `trunk.bin.partial`. When a batch of them is written, a line for each is added to the journal,
 //! `trunk.json.partial`, whose first line says what is being packed. A pack that finds both goes on after the last run that
-//! is whole: what the journal does not name is cut off, and the runs named last are read again, since a machine that
-//! loses its power may keep the journal and lose them.
+//! is whole. What the journal does not name is cut off. What it names last is read again, as much as may not have reached
+//! the disk when the machine lost its power: waiting for the disk after each batch would make packing several times slower.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -28,8 +28,10 @@ use crate::storage::{read_exact_at, write_all_at};
 const SUFFIX: &str = ".partial";
 /// The name and version of the journal.
 const FORMAT: &str = "k3-trunk-partial/1";
-/// How many bytes of the last runs are read again.
-const REREAD_BYTES: u64 = 256 << 20;
+/// After so many bytes of runs, both files are brought to the disk.
+const SYNC_BYTES: u64 = 1 << 30;
+/// How many bytes of the last runs are read again: those since the last sync, and a batch that was more than was due.
+const REREAD_BYTES: u64 = SYNC_BYTES + (256 << 20);
 
 /// The first line of the journal.
 #[derive(PartialEq, Serialize, Deserialize)]
@@ -46,6 +48,8 @@ pub(super) struct Partial {
     data: File,
     journal: File,
     runs: Vec<StoredRun>,
+    /// Bytes since the last sync.
+    unsynced: u64,
 }
 
 impl Partial {
@@ -69,7 +73,7 @@ impl Partial {
             Ok::<_, io::Error>(runs)
         };
         let runs = resume().with_context(context).map_err(Failure::not_written)?;
-        Ok(Self { folder: folder.to_path_buf(), data, journal, runs })
+        Ok(Self { folder: folder.to_path_buf(), data, journal, runs, unsynced: 0 })
     }
 
     /// The runs that are whole, from the first on.
@@ -77,7 +81,7 @@ impl Partial {
         &self.runs
     }
 
-    /// Writes a batch and waits until it is on the disk. Returns the bytes of its runs in the checkpoint.
+    /// Writes a batch. Returns the bytes of its runs in the checkpoint.
     ///
     /// # Errors
     /// If the disk is full. The batches before are kept.
@@ -93,7 +97,13 @@ impl Partial {
         self.write_data(batch, &places).map_err(|error| self.unwritten(DATA_FILE, error))?;
         let noted = self.journal.write_all(lines(&places).as_bytes());
         noted.map_err(|error| self.unwritten(MANIFEST_FILE, error))?;
+        self.unsynced += places.iter().map(|run| run.bytes).sum::<u64>();
         self.runs.append(&mut places);
+        if self.unsynced >= SYNC_BYTES {
+            self.data.sync_data().map_err(|error| self.unwritten(DATA_FILE, error))?;
+            self.journal.sync_data().map_err(|error| self.unwritten(MANIFEST_FILE, error))?;
+            self.unsynced = 0;
+        }
         Ok(batch.runs.iter().map(|(run, _)| run.bytes()).sum())
     }
 
@@ -103,8 +113,7 @@ impl Partial {
         batch.runs.par_iter().zip(places).try_for_each(|((_, encoded), place)| match &encoded.content {
             Content::Zeros(_) => Ok(()),
             Content::Bytes(bytes) => write_all_at(&self.data, place.offset, bytes),
-        })?;
-        self.data.sync_data()
+        })
     }
 
     /// The failure to write one of the two files. The space that half a batch took is given back.

@@ -5,7 +5,7 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use super::{ALIGNMENT, DATA_FILE, Manifest, StoredRun, field};
+use super::{ALIGNMENT, DATA_FILE, Manifest, StoredAs, StoredRun};
 use crate::checkpoint::names::TensorId;
 use crate::checkpoint::{CheckpointIndex, Location, Span};
 use crate::config::Config;
@@ -67,9 +67,9 @@ impl Manifest {
                 let missing = || format!("runs: row {first_row} of {tensor} and all that should follow are missing");
                 let (number, run) = rest.next().ok_or_else(missing)?;
                 let due = Due { tensor, location, first_row };
-                due.check(run).map_err(|reason| format!("runs[{number}].{reason}"))?;
+                let located = due.check(run).and_then(|()| run.located());
+                runs.push(located.map_err(|reason| format!("runs[{number}].{reason}"))?);
                 first_row += run.rows;
-                runs.push(run.located());
             }
         }
         match rest.next() {
@@ -106,31 +106,36 @@ fn check_place(run: &StoredRun, due: u64, file_bytes: u64) -> Checked<u64> {
     if run.rows == 0 || run.columns == 0 {
         return Err(format!("rows: {} of {} columns are nothing", run.rows, run.columns));
     }
-    let (rows, columns) = (run.rows, run.columns);
-    let name = field::name(run.stored_as);
-    let parts = parts(run).ok_or_else(|| format!("encoding: {name} cannot hold {rows} rows of {columns} columns"))?;
+    let parts = Parts::of(run)?;
     if run.bytes != parts.data + parts.scales {
-        return Err(format!(
-            "bytes: {}, but {rows} rows of {columns} columns do not take so much as {name}",
-            run.bytes
-        ));
+        let StoredRun { rows, columns, encoding, bytes, .. } = run;
+        return Err(format!("bytes: {bytes}, which is not what {rows} rows of {columns} columns take as {encoding}"));
     }
     let next = run.next_offset().filter(|next| *next <= file_bytes);
     next.ok_or_else(|| format!("bytes: {} from {due} on reach past the end of {DATA_FILE} at {file_bytes}", run.bytes))
 }
 
-/// The bytes of the two parts of a run.
+/// The two parts of a run.
 struct Parts {
+    encoding: Encoding,
     data: u64,
     scales: u64,
 }
 
-/// The parts of a run of its rows, columns and encoding; `None` if there can be no such run.
-fn parts(run: &StoredRun) -> Option<Parts> {
-    let bytes_of = |row_bytes: usize| (row_bytes as u64).checked_mul(run.rows as u64).filter(|bytes| *bytes >> 62 == 0);
-    let data = bytes_of(run.stored_as.row_bytes(run.columns)?)?;
-    let scale_columns = if run.stored_as == Encoding::Mxfp4 { run.columns / SCALE_COLUMNS } else { 0 };
-    Some(Parts { data, scales: bytes_of(scale_columns)? })
+impl Parts {
+    /// Those of a run of its rows, columns and encoding.
+    fn of(run: &StoredRun) -> Checked<Self> {
+        let StoredRun { rows, columns, encoding: stored_as, .. } = run;
+        let (encoding, scale_columns) = match stored_as {
+            StoredAs::F32 => (Encoding::F32, 0),
+            StoredAs::Bf16 => (Encoding::Bf16, 0),
+            StoredAs::Mxfp4 => (Encoding::Mxfp4, columns / SCALE_COLUMNS),
+        };
+        let bytes = |row_bytes: usize| (row_bytes as u64).checked_mul(*rows as u64).filter(|bytes| *bytes >> 62 == 0);
+        let data = encoding.row_bytes(*columns).and_then(bytes);
+        let parts = data.zip(bytes(scale_columns)).map(|(data, scales)| Self { encoding, data, scales });
+        parts.ok_or_else(|| format!("encoding: no {rows} rows of {columns} columns are {stored_as}"))
+    }
 }
 
 impl StoredRun {
@@ -140,19 +145,18 @@ impl StoredRun {
         !matches!(self.tensor, TensorId::Layer(layer, _) if layer >= layers)
     }
 
-    /// The run where it lies in the file, after its length was checked.
-    fn located(&self) -> Run {
-        let scales = parts(self).map_or(0, |parts| parts.scales);
-        let data = self.bytes - scales;
+    /// The run where it lies in the file. Its rows are within those of a tensor.
+    fn located(&self) -> Checked<Run> {
+        let Parts { encoding, data, scales } = Parts::of(self)?;
         let span = |offset, bytes| Span { shard: 0, offset, bytes };
-        Run {
+        Ok(Run {
             tensor: self.tensor,
             rows: self.first_row..self.first_row + self.rows,
             columns: self.columns,
-            encoding: self.stored_as,
+            encoding,
             data: span(self.offset, data),
             scales: (scales > 0).then(|| span(self.offset + data, scales)),
-        }
+        })
     }
 }
 
@@ -177,9 +181,9 @@ impl Due {
         if run.columns != location.columns {
             return Err(format!("columns: {}, but {tensor} has {}", run.columns, location.columns));
         }
-        if run.stored_as != location.encoding {
-            let (stored, due) = (field::name(run.stored_as), field::name(location.encoding));
-            return Err(format!("encoding: {stored}, but {tensor} is {due} in the checkpoint"));
+        let due = StoredAs::from(location.encoding);
+        if run.encoding != due {
+            return Err(format!("encoding: {}, but {tensor} is {due} in the checkpoint", run.encoding));
         }
         self.check_rows(run)
     }

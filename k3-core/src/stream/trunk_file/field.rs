@@ -8,9 +8,6 @@ use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::checkpoint::names::{Name, Part, TensorId};
-use crate::kernels::Encoding;
-
-const ENCODINGS: [(Encoding, &str); 3] = [(Encoding::F32, "f32"), (Encoding::Bf16, "bf16"), (Encoding::Mxfp4, "mxfp4")];
 
 /// A hash of 64 bits, written as 16 hexadecimal digits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -60,19 +57,4 @@ pub(super) fn tensor<'de, D: Deserializer<'de>>(input: D) -> Result<TensorId, D:
 
 pub(super) fn write_tensor<S: Serializer>(id: &TensorId, output: S) -> Result<S::Ok, S::Error> {
     output.collect_str(id)
-}
-
-pub(super) fn stored_as<'de, D: Deserializer<'de>>(input: D) -> Result<Encoding, D::Error> {
-    let text: Cow<'_, str> = encoding(input)?;
-    let found = ENCODINGS.iter().find(|(_, name)| *name == text);
-    found.map(|(known, _)| *known).ok_or_else(|| D::Error::custom(format!("encoding: {text:?} is not known")))
-}
-
-pub(super) fn write_stored_as<S: Serializer>(encoding: &Encoding, output: S) -> Result<S::Ok, S::Error> {
-    output.serialize_str(name(*encoding))
-}
-
-/// An encoding as the manifest spells it.
-pub(super) fn name(encoding: Encoding) -> &'static str {
-    ENCODINGS.iter().find(|(known, _)| *known == encoding).map_or("", |(_, name)| name)
 }

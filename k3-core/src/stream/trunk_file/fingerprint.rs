@@ -11,6 +11,7 @@ use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::Xxh3Default;
 
+use super::StoredAs;
 use super::field::{self, Hash};
 use crate::checkpoint::names::TensorId;
 use crate::checkpoint::required::required;
@@ -85,7 +86,7 @@ impl Fingerprint {
 /// All of a tensor but its bytes, as text.
 fn describe(id: TensorId, location: Location, index: &CheckpointIndex) -> String {
     let Location { encoding, rows, columns, data, scales } = location;
-    let mut text = format!("{id} {rows}x{columns} {}", field::name(encoding));
+    let mut text = format!("{id} {rows}x{columns} {}", StoredAs::from(encoding));
     for span in [Some(data), scales].into_iter().flatten() {
         text += &format!(" {} {}+{}", index.shards()[span.shard], span.offset, span.bytes);
     }

@@ -10,8 +10,9 @@ mod fingerprint;
 
 use alloc::format;
 use alloc::string::String;
-
 use alloc::vec::Vec;
+use core::fmt;
+
 use serde::{Deserialize, Serialize};
 
 pub use check::may_use_dictionary;
@@ -80,8 +81,8 @@ pub struct StoredRun {
     #[serde(deserialize_with = "field::columns")]
     pub columns: usize,
     /// How the rows are stored.
-    #[serde(serialize_with = "field::write_stored_as", deserialize_with = "field::stored_as", rename = "encoding")]
-    pub stored_as: Encoding,
+    #[serde(deserialize_with = "field::encoding")]
+    pub encoding: StoredAs,
     /// Where it begins in the file.
     #[serde(deserialize_with = "field::offset")]
     pub offset: u64,
@@ -101,11 +102,40 @@ pub enum Format {
     Version1,
 }
 
+/// How rows are stored. Of a dictionary, the length of a run tells the rest.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum StoredAs {
+    /// [`Encoding::F32`].
+    F32,
+    /// [`Encoding::Bf16`].
+    Bf16,
+    /// [`Encoding::Mxfp4`]: all rows, then all scales.
+    Mxfp4,
+}
+
+impl From<Encoding> for StoredAs {
+    fn from(encoding: Encoding) -> Self {
+        match encoding {
+            Encoding::F32 => Self::F32,
+            Encoding::Bf16 => Self::Bf16,
+            Encoding::Mxfp4 => Self::Mxfp4,
+        }
+    }
+}
+
+/// As a manifest spells it.
+impl fmt::Display for StoredAs {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.serialize(formatter)
+    }
+}
+
 /// The bytes that a run takes in a file and how they are encoded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Stored {
     /// How the rows are stored.
-    pub encoding: Encoding,
+    pub encoding: StoredAs,
     /// How many bytes.
     pub bytes: u64,
     /// Their XXH3 hash.
@@ -121,7 +151,7 @@ impl StoredRun {
             first_row: run.rows.start,
             rows: run.rows.len(),
             columns: run.columns,
-            stored_as: stored.encoding,
+            encoding: stored.encoding,
             offset,
             bytes: stored.bytes,
             xxh3: stored.xxh3,
