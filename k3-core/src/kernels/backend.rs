@@ -7,6 +7,8 @@ use core::str::FromStr;
 
 #[cfg(target_arch = "x86_64")]
 use super::avx2::Avx2;
+#[cfg(target_arch = "x86_64")]
+use super::avx512::Avx512;
 use super::lanes::{Kernel, Lanes};
 #[cfg(all(target_arch = "aarch64", target_feature = "neon"))]
 use super::neon::Neon;
@@ -22,6 +24,9 @@ pub enum Backend {
     /// x86-64 with AVX2.
     #[cfg(target_arch = "x86_64")]
     Avx2,
+    /// x86-64 with AVX-512, down to VBMI.
+    #[cfg(target_arch = "x86_64")]
+    Avx512,
     /// ARM64 with NEON.
     #[cfg(all(target_arch = "aarch64", target_feature = "neon"))]
     Neon,
@@ -36,6 +41,8 @@ impl Backend {
         Self::Scalar,
         #[cfg(target_arch = "x86_64")]
         Self::Avx2,
+        #[cfg(target_arch = "x86_64")]
+        Self::Avx512,
         #[cfg(all(target_arch = "aarch64", target_feature = "neon"))]
         Self::Neon,
         #[cfg(all(target_arch = "wasm32", target_feature = "simd128"))]
@@ -61,6 +68,8 @@ impl Backend {
             Self::Scalar => "scalar",
             #[cfg(target_arch = "x86_64")]
             Self::Avx2 => "avx2",
+            #[cfg(target_arch = "x86_64")]
+            Self::Avx512 => "avx512",
             #[cfg(all(target_arch = "aarch64", target_feature = "neon"))]
             Self::Neon => "neon",
             #[cfg(all(target_arch = "wasm32", target_feature = "simd128"))]
@@ -74,6 +83,8 @@ impl Backend {
             Self::Scalar => Some(Detected::Scalar(Scalar)),
             #[cfg(target_arch = "x86_64")]
             Self::Avx2 => Avx2::detect().map(Detected::Avx2),
+            #[cfg(target_arch = "x86_64")]
+            Self::Avx512 => Avx512::detect().map(Detected::Avx512),
             #[cfg(all(target_arch = "aarch64", target_feature = "neon"))]
             Self::Neon => Some(Detected::Neon(Neon)),
             #[cfg(all(target_arch = "wasm32", target_feature = "simd128"))]
@@ -114,6 +125,8 @@ pub(super) enum Detected {
     Scalar(Scalar),
     #[cfg(target_arch = "x86_64")]
     Avx2(Avx2),
+    #[cfg(target_arch = "x86_64")]
+    Avx512(Avx512),
     #[cfg(all(target_arch = "aarch64", target_feature = "neon"))]
     Neon(Neon),
     #[cfg(all(target_arch = "wasm32", target_feature = "simd128"))]
@@ -127,6 +140,8 @@ impl Detected {
             Self::Scalar(lanes) => lanes.run(kernel),
             #[cfg(target_arch = "x86_64")]
             Self::Avx2(lanes) => lanes.run(kernel),
+            #[cfg(target_arch = "x86_64")]
+            Self::Avx512(lanes) => lanes.run(kernel),
             #[cfg(all(target_arch = "aarch64", target_feature = "neon"))]
             Self::Neon(lanes) => lanes.run(kernel),
             #[cfg(all(target_arch = "wasm32", target_feature = "simd128"))]
@@ -140,6 +155,8 @@ impl Detected {
             Self::Scalar(_) => Backend::Scalar,
             #[cfg(target_arch = "x86_64")]
             Self::Avx2(_) => Backend::Avx2,
+            #[cfg(target_arch = "x86_64")]
+            Self::Avx512(_) => Backend::Avx512,
             #[cfg(all(target_arch = "aarch64", target_feature = "neon"))]
             Self::Neon(_) => Backend::Neon,
             #[cfg(all(target_arch = "wasm32", target_feature = "simd128"))]

@@ -2,11 +2,11 @@
 
 use core::ops::Range;
 
+use super::escapes::exact_group;
 use super::lanes::{Kernel, Lanes};
-use super::matmul::load_group;
 use super::matrix::{Encoding, Matrix};
-use super::order::{BLOCK_LENGTH, BlockTree, GROUP_COLUMNS, GROUP_VECTORS, Group};
-use super::rows::{Bf16Row, F32Row, Mxfp4Row, WeightRow};
+use super::order::{BLOCK_LENGTH, BlockTree, GROUP_COLUMNS, Group};
+use super::rows::{Bf16Row, DictRow, F32Row, Mxfp4Row, WeightRow};
 
 /// How many groups, of columns or of vectors, are summed side by side.
 pub(super) const SLOTS: usize = 4;
@@ -14,7 +14,7 @@ pub(super) const SLOTS: usize = 4;
 /// What is summed: for every row, the terms of one group of columns.
 pub(super) trait RowTerms {
     /// The terms of row `row` for the group in slot `slot`; called once for each.
-    fn terms<L: Lanes>(&mut self, lanes: L, row: usize, slot: usize) -> [L::Vector; GROUP_VECTORS];
+    fn terms<L: Lanes>(&mut self, lanes: L, row: usize, slot: usize) -> [L::Half; 2];
 }
 
 /// The sums over rows `0..rows` of the terms of `N` groups.
@@ -23,18 +23,16 @@ pub(super) fn sum_rows<L: Lanes, T: RowTerms, const N: usize>(
     lanes: L,
     rows: usize,
     source: &mut T,
-) -> [[L::Vector; GROUP_VECTORS]; N] {
+) -> [[L::Half; 2]; N] {
     let mut tree = BlockTree::new(lanes);
     let mut row = 0;
     while row < rows {
         let end = (row + BLOCK_LENGTH).min(rows);
-        let mut block = [[lanes.zero(); GROUP_VECTORS]; N];
+        let mut block = [lanes.splat(0.0); N];
         for (slot, sums) in block.iter_mut().enumerate() {
             for row in row..end {
                 let terms = source.terms(lanes, row, slot);
-                for v in 0..GROUP_VECTORS {
-                    sums[v] = lanes.add(sums[v], terms[v]);
-                }
+                *sums = lanes.add(*sums, terms);
             }
         }
         tree.push(block);
@@ -51,31 +49,24 @@ pub(super) fn group_columns(group: usize, columns: usize) -> Range<usize> {
 
 /// Up to 32 values as a group, padded with zeros.
 #[inline(always)]
-pub(super) fn load_columns<L: Lanes>(lanes: L, values: &[f32]) -> [L::Vector; GROUP_VECTORS] {
+pub(super) fn load_columns<L: Lanes>(lanes: L, values: &[f32]) -> [L::Half; 2] {
     if let [group] = values.as_chunks().0.as_chunks().0 {
-        return load_group(lanes, group);
+        return lanes.load_group(group);
     }
     let mut padded = Group::default();
     padded.as_flattened_mut()[..values.len()].copy_from_slice(values);
-    load_group(lanes, &padded)
+    lanes.load_group(&padded)
 }
 
 /// The first values of a group to memory, as many as there is room for.
 #[inline(always)]
-pub(super) fn store_columns<L: Lanes>(lanes: L, vectors: [L::Vector; GROUP_VECTORS], values: &mut [f32]) {
+pub(super) fn store_columns<L: Lanes>(lanes: L, halves: [L::Half; 2], values: &mut [f32]) {
     if let [group] = values.as_chunks_mut().0.as_chunks_mut().0 {
-        return store_group(lanes, vectors, group);
+        return lanes.store_group(halves, group);
     }
     let mut padded = Group::default();
-    store_group(lanes, vectors, &mut padded);
+    lanes.store_group(halves, &mut padded);
     values.copy_from_slice(&padded.as_flattened()[..values.len()]);
-}
-
-#[inline(always)]
-fn store_group<L: Lanes>(lanes: L, vectors: [L::Vector; GROUP_VECTORS], group: &mut Group) {
-    for (vector, values) in vectors.into_iter().zip(group) {
-        lanes.store(vector, values);
-    }
 }
 
 /// `out[v, c] = Σ_r weights[v, r]·W[r, c]`.
@@ -98,6 +89,7 @@ impl Kernel for ColumnSums<'_> {
             Encoding::F32 => self.sums::<L, F32Row>(lanes),
             Encoding::Bf16 => self.sums::<L, Bf16Row>(lanes),
             Encoding::Mxfp4 => self.sums::<L, Mxfp4Row>(lanes),
+            Encoding::Dict { .. } => self.sums::<L, DictRow>(lanes),
         }
     }
 }
@@ -146,30 +138,17 @@ struct MatrixTerms<'a, W> {
 
 impl<'a, W: WeightRow<'a>> RowTerms for MatrixTerms<'a, W> {
     #[inline(always)]
-    fn terms<L: Lanes>(&mut self, lanes: L, row: usize, slot: usize) -> [L::Vector; GROUP_VECTORS] {
-        let mut values = row_values(lanes, W::new(self.matrix, row), self.group + slot, self.matrix.columns());
-        let weight = lanes.splat(self.weights[row]);
-        for value in &mut values {
-            *value = lanes.mul(weight, *value);
-        }
-        values
+    fn terms<L: Lanes>(&mut self, lanes: L, row: usize, slot: usize) -> [L::Half; 2] {
+        let values = row_values(lanes, W::new(self.matrix, row), self.group + slot, self.matrix.columns());
+        lanes.mul(lanes.splat(self.weights[row]), values)
     }
 }
 
 /// The exact values of one group of a row, the last one padded with zeros.
 #[inline(always)]
-fn row_values<'a, L: Lanes, W: WeightRow<'a>>(
-    lanes: L,
-    row: W,
-    group: usize,
-    columns: usize,
-) -> [L::Vector; GROUP_VECTORS] {
+fn row_values<'a, L: Lanes, W: WeightRow<'a>>(lanes: L, row: W, group: usize, columns: usize) -> [L::Half; 2] {
     if group_columns(group, columns).len() < GROUP_COLUMNS {
-        return load_group(lanes, &row.tail());
+        return lanes.load_group(&row.tail());
     }
-    let mut values = row.group(lanes, group);
-    for value in &mut values {
-        *value = row.scale(lanes, group, *value);
-    }
-    values
+    row.scale(lanes, group, exact_group(lanes, row, group))
 }

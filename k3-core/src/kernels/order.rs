@@ -33,7 +33,7 @@
 
 use core::mem::MaybeUninit;
 
-use super::lanes::Lanes;
+use super::lanes::{Arithmetic, Lanes};
 
 /// How many sums run side by side along a row.
 pub(super) const LANES: usize = 8;
@@ -50,15 +50,11 @@ const LEVELS: usize = 48;
 /// One group of 32 f32 values in memory.
 pub(super) type Group = [[f32; LANES]; GROUP_VECTORS];
 
-/// Step 2: the lane sums of one group.
+/// Steps 1 and 2: the lane sums of one group, given in halves.
 #[inline(always)]
-pub(super) fn group_sum<L: Lanes>(
-    lanes: L,
-    weights: &[L::Vector; GROUP_VECTORS],
-    inputs: &[L::Vector; GROUP_VECTORS],
-) -> L::Vector {
-    let even = lanes.add(lanes.mul(weights[0], inputs[0]), lanes.mul(weights[2], inputs[2]));
-    let odd = lanes.add(lanes.mul(weights[1], inputs[1]), lanes.mul(weights[3], inputs[3]));
+pub(super) fn group_sum<L: Lanes>(lanes: L, weights: [L::Half; 2], inputs: [L::Half; 2]) -> L::Vector {
+    let [first, second] = lanes.mul(weights, inputs);
+    let [even, odd] = lanes.split(lanes.add(first, second));
     lanes.add(even, odd)
 }
 
@@ -72,16 +68,16 @@ pub(super) fn lane_sum<L: Lanes>(lanes: L, vector: L::Vector) -> f32 {
     q[0] + q[1]
 }
 
-/// Step 4 for a tile of `A` × `B` vectors that are summed independently and in step.
+/// Step 4 for a tile of `A` × `B` values of lanes that are summed independently and in step.
 ///
 /// Invariant: `held[level]` has been written if bit `level` of `blocks` is set.
-pub(super) struct BlockTree<L: Lanes, const A: usize, const B: usize> {
+pub(super) struct BlockTree<L, V, const A: usize, const B: usize> {
     lanes: L,
-    held: [MaybeUninit<[[L::Vector; B]; A]>; LEVELS],
+    held: [MaybeUninit<[[V; B]; A]>; LEVELS],
     blocks: u64,
 }
 
-impl<L: Lanes, const A: usize, const B: usize> BlockTree<L, A, B> {
+impl<L: Arithmetic<V>, V: Copy, const A: usize, const B: usize> BlockTree<L, V, A, B> {
     /// A tree of no blocks.
     #[inline(always)]
     pub(super) fn new(lanes: L) -> Self {
@@ -90,7 +86,7 @@ impl<L: Lanes, const A: usize, const B: usize> BlockTree<L, A, B> {
 
     /// Adds the next block.
     #[inline(always)]
-    pub(super) fn push(&mut self, block: [[L::Vector; B]; A]) {
+    pub(super) fn push(&mut self, block: [[V; B]; A]) {
         let mut arriving = block;
         let mut level = 0;
         while self.blocks >> level & 1 == 1 {
@@ -103,9 +99,9 @@ impl<L: Lanes, const A: usize, const B: usize> BlockTree<L, A, B> {
 
     /// The sum of all blocks.
     #[inline(always)]
-    pub(super) fn finish(self) -> [[L::Vector; B]; A] {
+    pub(super) fn finish(self) -> [[V; B]; A] {
         if self.blocks == 0 {
-            return [[self.lanes.zero(); B]; A];
+            return [[self.lanes.splat(0.0); B]; A];
         }
         let mut level = self.blocks.trailing_zeros() as usize;
         // SAFETY: bit `level` of `blocks` is set, so by the invariant the level has been written.
@@ -121,7 +117,7 @@ impl<L: Lanes, const A: usize, const B: usize> BlockTree<L, A, B> {
 
     /// `held[level] + newer`, for a level whose bit in `blocks` is set.
     #[inline(always)]
-    fn held_plus(&self, level: usize, newer: &[[L::Vector; B]; A]) -> [[L::Vector; B]; A] {
+    fn held_plus(&self, level: usize, newer: &[[V; B]; A]) -> [[V; B]; A] {
         debug_assert!(self.blocks >> level & 1 == 1);
         // SAFETY: both callers have just seen bit `level` of `blocks` set, so by the invariant the level has been written.
         let mut sum = unsafe { self.held[level].assume_init() };

@@ -2,7 +2,7 @@
 
 use super::column_sums::{RowTerms, SLOTS, group_columns, load_columns, store_columns, sum_rows};
 use super::lanes::{Kernel, Lanes};
-use super::order::{GROUP_COLUMNS, GROUP_VECTORS};
+use super::order::GROUP_COLUMNS;
 
 /// What the second pass adds to the state and reads it with.
 #[derive(Debug, Clone, Copy)]
@@ -23,8 +23,8 @@ pub(super) trait StatePass: Copy {
         lanes: L,
         row: usize,
         columns: core::ops::Range<usize>,
-        state: [L::Vector; GROUP_VECTORS],
-    ) -> [L::Vector; GROUP_VECTORS];
+        state: [L::Half; 2],
+    ) -> [L::Half; 2];
 
     /// The weight with which the new row is read.
     fn weight(self, row: usize) -> f32;
@@ -44,13 +44,9 @@ impl StatePass for Decay<'_> {
         lanes: L,
         row: usize,
         _columns: core::ops::Range<usize>,
-        mut state: [L::Vector; GROUP_VECTORS],
-    ) -> [L::Vector; GROUP_VECTORS] {
-        let decay = lanes.splat(self.decay[row]);
-        for state in &mut state {
-            *state = lanes.mul(*state, decay);
-        }
-        state
+        state: [L::Half; 2],
+    ) -> [L::Half; 2] {
+        lanes.mul(state, lanes.splat(self.decay[row]))
     }
 
     #[inline(always)]
@@ -67,14 +63,10 @@ impl StatePass for StateUpdate<'_> {
         lanes: L,
         row: usize,
         columns: core::ops::Range<usize>,
-        mut state: [L::Vector; GROUP_VECTORS],
-    ) -> [L::Vector; GROUP_VECTORS] {
-        let key = lanes.splat(self.key[row]);
+        state: [L::Half; 2],
+    ) -> [L::Half; 2] {
         let delta = load_columns(lanes, &self.delta[columns]);
-        for (state, delta) in state.iter_mut().zip(delta) {
-            *state = lanes.add(*state, lanes.mul(key, delta));
-        }
-        state
+        lanes.add(state, lanes.mul(lanes.splat(self.key[row]), delta))
     }
 
     #[inline(always)]
@@ -133,15 +125,11 @@ struct StateTerms<'a, P> {
 
 impl<P: StatePass> RowTerms for StateTerms<'_, P> {
     #[inline(always)]
-    fn terms<L: Lanes>(&mut self, lanes: L, row: usize, slot: usize) -> [L::Vector; GROUP_VECTORS] {
+    fn terms<L: Lanes>(&mut self, lanes: L, row: usize, slot: usize) -> [L::Half; 2] {
         let columns = group_columns(self.group + slot, self.values);
         let state = &mut self.state[row * self.values..][columns.clone()];
-        let mut terms = self.pass.advance(lanes, row, columns, load_columns(lanes, state));
-        store_columns(lanes, terms, state);
-        let weight = lanes.splat(self.pass.weight(row));
-        for term in &mut terms {
-            *term = lanes.mul(*term, weight);
-        }
-        terms
+        let new = self.pass.advance(lanes, row, columns, load_columns(lanes, state));
+        store_columns(lanes, new, state);
+        lanes.mul(new, lanes.splat(self.pass.weight(row)))
     }
 }

@@ -5,9 +5,9 @@
 
 use core::arch::wasm32::*;
 
-use super::lanes::{Kernel, Lanes};
+use super::lanes::{Arithmetic, Kernel, Lanes};
 use super::mxfp4::E2M1_UPPER_BYTES;
-use super::order::{GROUP_VECTORS, LANES};
+use super::order::{GROUP_COLUMNS, GROUP_VECTORS, LANES};
 
 /// SIMD128, which this module cannot be loaded without.
 #[derive(Debug, Clone, Copy)]
@@ -17,6 +17,12 @@ pub(super) struct Simd128;
 fn load_register(bytes: &[u8; 16]) -> v128 {
     // SAFETY: 16 bytes are readable and the instruction takes any alignment.
     unsafe { v128_load(bytes.as_ptr().cast()) }
+}
+
+#[inline(always)]
+fn load_f32(bytes: &[u8; 32]) -> [v128; 2] {
+    // SAFETY: 32 bytes are readable and the instruction takes any alignment.
+    unsafe { [v128_load(bytes.as_ptr().cast()), v128_load(bytes.as_ptr().add(16).cast())] }
 }
 
 /// Eight 16-bit words as the upper halves of eight f32. Interleaving with zeros would say the same, but engines have no one
@@ -43,30 +49,43 @@ fn interleave_high(a: v128, b: v128) -> v128 {
 fn look_up(codes: v128) -> [[v128; 2]; 2] {
     let low = u8x16_swizzle(load_register(&E2M1_UPPER_BYTES[0]), codes);
     let high = u8x16_swizzle(load_register(&E2M1_UPPER_BYTES[1]), codes);
+    join(low, high)
+}
+
+/// Sixteen f32 from their upper two bytes.
+#[inline(always)]
+fn join(low: v128, high: v128) -> [[v128; 2]; 2] {
     [widen(interleave_low(low, high)), widen(interleave_high(low, high))]
+}
+
+impl Arithmetic<v128> for Simd128 {
+    #[inline(always)]
+    fn splat(self, value: f32) -> v128 {
+        f32x4_splat(value)
+    }
+
+    #[inline(always)]
+    fn add(self, a: v128, b: v128) -> v128 {
+        f32x4_add(a, b)
+    }
+
+    #[inline(always)]
+    fn mul(self, a: v128, b: v128) -> v128 {
+        f32x4_mul(a, b)
+    }
 }
 
 impl Lanes for Simd128 {
     type Vector = [v128; 2];
+    type Half = [[v128; 2]; 2];
 
     fn run<K: Kernel>(self, kernel: K) -> K::Output {
         kernel.run(self)
     }
 
     #[inline(always)]
-    fn zero(self) -> Self::Vector {
-        [f32x4_splat(0.0); 2]
-    }
-
-    #[inline(always)]
-    fn splat(self, value: f32) -> Self::Vector {
-        [f32x4_splat(value); 2]
-    }
-
-    #[inline(always)]
-    fn load(self, values: &[f32; LANES]) -> Self::Vector {
-        // SAFETY: eight values are readable and the instruction takes any alignment.
-        unsafe { [v128_load(values.as_ptr().cast()), v128_load(values.as_ptr().add(4).cast())] }
+    fn split(self, half: Self::Half) -> [Self::Vector; 2] {
+        half
     }
 
     #[inline(always)]
@@ -79,33 +98,38 @@ impl Lanes for Simd128 {
     }
 
     #[inline(always)]
-    fn load_bytes(self, bytes: &[u8; 4 * LANES]) -> Self::Vector {
-        // SAFETY: 32 bytes are readable and the instruction takes any alignment.
-        unsafe { [v128_load(bytes.as_ptr().cast()), v128_load(bytes.as_ptr().add(16).cast())] }
+    fn load_f32(self, bytes: &[[u8; 4 * LANES]; GROUP_VECTORS]) -> [Self::Half; 2] {
+        let [a, b, c, d] = bytes;
+        [[load_f32(a), load_f32(b)], [load_f32(c), load_f32(d)]]
     }
 
     #[inline(always)]
-    fn load_bf16(self, bytes: &[u8; 2 * LANES]) -> Self::Vector {
-        widen(load_register(bytes))
+    fn load_bf16(self, bytes: &[[u8; 2 * LANES]; GROUP_VECTORS]) -> [Self::Half; 2] {
+        let [a, b, c, d] = bytes;
+        let widen_bf16 = |bytes| widen(load_register(bytes));
+        [[widen_bf16(a), widen_bf16(b)], [widen_bf16(c), widen_bf16(d)]]
     }
 
     #[inline(always)]
-    fn load_e2m1(self, bytes: &[u8; 2 * LANES]) -> [Self::Vector; GROUP_VECTORS] {
+    fn load_e2m1(self, bytes: &[u8; GROUP_COLUMNS / 2]) -> [Self::Half; 2] {
         let codes = load_register(bytes);
         let even = v128_and(codes, u8x16_splat(0x0f));
         let odd = u8x16_shr(codes, 4);
-        let [first, second] = look_up(interleave_low(even, odd));
-        let [third, fourth] = look_up(interleave_high(even, odd));
-        [first, second, third, fourth]
+        [look_up(interleave_low(even, odd)), look_up(interleave_high(even, odd))]
     }
 
     #[inline(always)]
-    fn add(self, a: Self::Vector, b: Self::Vector) -> Self::Vector {
-        [f32x4_add(a[0], b[0]), f32x4_add(a[1], b[1])]
-    }
-
-    #[inline(always)]
-    fn mul(self, a: Self::Vector, b: Self::Vector) -> Self::Vector {
-        [f32x4_mul(a[0], b[0]), f32x4_mul(a[1], b[1])]
+    fn load_dict(
+        self,
+        dictionary: &[u8; 16],
+        low: &[u8; GROUP_COLUMNS],
+        codes: &[u8; GROUP_COLUMNS / 2],
+    ) -> [Self::Half; 2] {
+        let [first, second] = low.as_chunks().0 else { unreachable!("two registers") };
+        let (dictionary, codes) = (load_register(dictionary), load_register(codes));
+        [
+            join(load_register(first), u8x16_swizzle(dictionary, v128_and(codes, u8x16_splat(0x0f)))),
+            join(load_register(second), u8x16_swizzle(dictionary, u8x16_shr(codes, 4))),
+        ]
     }
 }

@@ -27,3 +27,14 @@ fn an_unknown_name_lists_what_there_is() {
 fn avx2_is_available_exactly_where_the_standard_library_says() {
     assert_eq!(Backend::available().contains(&Backend::Avx2), is_x86_feature_detected!("avx2"));
 }
+
+#[cfg(target_arch = "x86_64")]
+#[test]
+fn avx512_is_available_exactly_where_the_standard_library_says() {
+    let detected = is_x86_feature_detected!("avx512f")
+        && is_x86_feature_detected!("avx512bw")
+        && is_x86_feature_detected!("avx512dq")
+        && is_x86_feature_detected!("avx512vl")
+        && is_x86_feature_detected!("avx512vbmi");
+    assert_eq!(Backend::available().contains(&Backend::Avx512), detected);
+}

@@ -4,5 +4,6 @@
 
 pub mod counting;
 pub mod decode;
+pub mod dict;
 pub mod kernels;
 pub mod turns;

@@ -38,6 +38,9 @@ pub(super) enum Recipe {
 }
 
 impl Recipe {
+    /// Most matrices.
+    pub(super) const PROJECTION: Self = Self::Matrix { gain: 1.0, spread: 0.25 };
+
     /// How the numbers of a tensor are drawn; `heads` is the number of delta attention heads.
     pub(super) fn of(id: TensorId, heads: usize) -> Self {
         let matrix = |gain, spread| Self::Matrix { gain, spread };
@@ -63,7 +66,7 @@ impl Recipe {
             // Experts differ in how often they are chosen, more than rows do elsewhere.
             LayerTensor::Router => matrix(1.5, 0.15),
             LayerTensor::DecayUp => matrix(0.5, 0.25),
-            _ => matrix(1.0, 0.25),
+            _ => Self::PROJECTION,
         }
     }
 
