@@ -10,6 +10,7 @@ use k3_core::model::scratch::WantedLogits;
 use k3_core::sample::{Sampler, SamplingSettings};
 use k3_host::chat::{Asked, HistoryFile, Progress, Session, Settings, ThreadedSequence, Watcher};
 use k3_host::engine::Engine;
+use k3_host::plan::Demand;
 use support::engine_args;
 use support::text::BYTES;
 
@@ -51,7 +52,7 @@ impl Watcher for Nobody {
 
 #[test]
 fn a_hundred_requests_take_no_more_memory_than_ten() {
-    let engine = Engine::open(&BYTES, &engine_args()).unwrap();
+    let engine = Engine::open(&BYTES, &engine_args(), &Demand::positions(300)).unwrap();
     let tokenizer = k3_host::tokenizer::load(&BYTES).unwrap();
     let predictor = ThreadedSequence::new(&engine, engine.sequence(300, WantedLogits::Last).unwrap());
     let sampler = Sampler::new(SamplingSettings::default()).unwrap();

@@ -13,10 +13,9 @@ use k3_core::model::compute::{Compute, Observer, Point};
 use k3_core::model::scratch::{Scratch, Sizes, WantedLogits};
 use k3_core::model::state::State;
 use k3_core::model::{Model, Pass};
-use k3_host::checkpoint;
 use k3_host::workers::Threads;
 use safetensors::{Dtype, SafeTensors};
-use support::{Reference, expect_exit, fixture, joined, k3_host};
+use support::{Reference, expect_exit, fixture, joined, k3_host, resident};
 
 /// How far a value may be off, in parts of the largest of its kind in a layer. Both sides are f32 with sums in different
 /// orders, and random weights amplify the difference layer by layer: the published code's own f32 and f64 logits differ by
@@ -71,11 +70,11 @@ type Choices = (Vec<usize>, Vec<f32>);
 /// Feeds the whole reference sequence in chunks of 7 and records what happens.
 fn record(model: &str, backend: Backend) -> (Recorder, usize) {
     let config = Config::from_json(&std::fs::read(folder(model).join("config.json")).unwrap()).unwrap();
-    let source = checkpoint::open(&folder(model), &config, config.layers.len()).expect("the checkpoint opens");
+    let source = resident(&folder(model), &config);
     let top_k = config.moe.top_k;
-    let model_weights = Model::load(config, source.as_ref()).unwrap();
+    let model_weights = Model::load(config, &source).unwrap();
     let (kernels, workers, recorder) = (Kernels::new(backend).unwrap(), Threads::new(2).unwrap(), Recorder::default());
-    let compute = Compute { kernels: &kernels, workers: &workers, source: source.as_ref(), observer: Some(&recorder) };
+    let compute = Compute { kernels: &kernels, workers: &workers, source: &source, observer: Some(&recorder) };
     let ids = Reference::of(model).ids("full_ids");
     let sizes = Sizes { chunk: 7, capacity: ids.len(), threads: 2, logits: WantedLogits::Last };
     let mut state = State::new(model_weights.config(), ids.len());

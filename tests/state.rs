@@ -83,7 +83,7 @@ fn a_prompt_that_departs_from_the_state_is_refused() {
 fn damaged_files_are_refused_by_what_is_wrong() {
     let setup = Setup::new(10);
     let good = std::fs::read(setup.path("state")).unwrap();
-    for length in [0, 7, 35, 43, good.len() / 2, good.len() - 1] {
+    for length in [0, 7, 43, 51, good.len() / 2, good.len() - 1] {
         let error = setup.refusal(&good[..length]);
         assert!(error.contains("short"), "{length} bytes: {error}");
     }
@@ -96,12 +96,15 @@ fn damaged_files_are_refused_by_what_is_wrong() {
         bytes
     };
     assert!(setup.refusal(&with_bit(0)).contains("not a state file"));
-    assert!(setup.refusal(&with_bit(8)).contains("version 5"));
+    assert!(setup.refusal(&with_bit(8)).contains("version 6"));
     assert!(setup.refusal(&with_bit(12)).contains("another configuration"));
     assert!(setup.refusal(&with_bit(20)).contains("another model's weights"));
     assert!(setup.refusal(&with_bit(28)).contains("instead of"));
     assert!(setup.refusal(&with_bit(34)).contains("positions, with room for"));
-    for byte in [36, 80, 500, good.len() / 2, good.len() - 9, good.len() - 1] {
+    for byte in [36, 43] {
+        assert!(setup.refusal(&with_bit(byte)).contains("logits for another number of ids"), "byte {byte}");
+    }
+    for byte in [44, 80, 500, good.len() / 2, good.len() - 9, good.len() - 1] {
         assert!(setup.refusal(&with_bit(byte)).contains("damaged"), "byte {byte}");
     }
 }
@@ -164,7 +167,7 @@ fn killed_while_saving_leaves_the_old_or_the_new_file() {
         std::fs::write(&state, &old).unwrap();
         let mut child = Command::new(env!("CARGO_BIN_EXE_k3-host"))
             .args(["run", fixture("oracle").join("a").to_str().unwrap(), "--ids", &joined(&setup.ids[..20])])
-            .args(["--gen", "0", "--threads", "1", "--save-state", state.to_str().unwrap()])
+            .args(["--quiet", "--gen", "0", "--threads", "1", "--save-state", state.to_str().unwrap()])
             .stdout(Stdio::null())
             .spawn()
             .unwrap();

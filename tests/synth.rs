@@ -14,8 +14,9 @@ use k3_core::model::compute::{Compute, Observer, Point};
 use k3_core::model::scratch::{Scratch, Sizes, WantedLogits};
 use k3_core::model::state::State;
 use k3_host::args::EngineArgs;
-use k3_host::checkpoint;
+use k3_host::checkpoint::{Folders, OpenCheckpoint};
 use k3_host::engine::Engine;
+use k3_host::plan::Demand;
 use k3_host::synth::{self, Existing, Order, Shape};
 use support::{expect_exit, k3_host};
 
@@ -107,9 +108,11 @@ fn every_shape_opens_whole() {
         let folder = tempfile::tempdir().unwrap();
         expect_exit(&synth_into(folder.path(), flags), 0);
         let config = Config::from_json(&fs::read(folder.path().join("config.json")).unwrap()).unwrap();
-        let opened = checkpoint::open(folder.path(), &config, config.layers.len());
+        let folders = Folders::new(folder.path(), &[]);
+        let layers = config.layers.len();
+        let opened = OpenCheckpoint::open(&folders, config, layers);
         assert!(opened.is_ok(), "{flags:?}: {}", opened.err().unwrap().error);
-        assert_eq!(names(folder.path()).len(), config.layers.len() + 3, "a shard each, one more, index and config");
+        assert_eq!(names(folder.path()).len(), layers + 3, "a shard each, one more, index and config");
     }
 }
 
@@ -145,7 +148,8 @@ struct EngineFlags {
 fn a_forward_pass_is_sane() {
     let folder = tempfile::tempdir().unwrap();
     expect_exit(&synth_into(folder.path(), &[]), 0);
-    let engine = Engine::open(folder.path(), &EngineFlags::parse_from(["test", "--threads", "1"]).engine);
+    let args = EngineFlags::parse_from(["test", "--threads", "1"]).engine;
+    let engine = Engine::open(folder.path(), &args, &Demand::positions(160));
     let engine = engine.map_err(|failure| failure.error).unwrap();
     let config = engine.model().config();
     let tokens: Vec<u32> = (0..160).map(|position| position * 97 % config.vocabulary as u32).collect();

@@ -1,10 +1,8 @@
 //! Generating: the loop around the model that every host shares.
 
-use alloc::vec::Vec;
-
 use crate::Error;
 use crate::model::sequence::{LogitSink, Sequence};
-use crate::report::{Step, logits_hash};
+use crate::report::{Step, Stop, logits_hash};
 use crate::sample::Sampler;
 
 /// What to generate.
@@ -29,24 +27,29 @@ pub enum Feeding {
     FullRecompute,
 }
 
-/// Takes each id as soon as it is chosen.
-pub type IdSink<'a, E> = dyn FnMut(u32) -> Result<(), E> + 'a;
+/// Takes each step as soon as its id is chosen.
+pub type StepSink<'a, E> = dyn FnMut(Step) -> Result<(), E> + 'a;
+
+/// Says whether to go on. Asked before each pass, with the number of positions fed so far.
+pub type GoOn<'a> = dyn FnMut(usize) -> bool + 'a;
 
 /// What follows a run.
 pub struct Hooks<'h, 'f, E> {
     /// Counts seconds.
     pub clock: &'h dyn Fn() -> f64,
+    /// Takes what is generated.
+    pub steps: &'h mut StepSink<'f, E>,
     /// Sees the logits of every position that is fed.
     pub logits: Option<&'h mut LogitSink<'f, E>>,
-    /// Sees the ids.
-    pub ids: Option<&'h mut IdSink<'f, E>>,
+    /// Ends the run early. What was fed until then can be gone on from.
+    pub go_on: Option<&'h mut GoOn<'f>>,
 }
 
-impl<'h, E> Hooks<'h, '_, E> {
-    /// A clock and nothing else.
+impl<'h, 'f, E> Hooks<'h, 'f, E> {
+    /// A clock and a taker of steps, and nothing else.
     #[must_use]
-    pub fn clock(clock: &'h dyn Fn() -> f64) -> Self {
-        Self { clock, logits: None, ids: None }
+    pub fn new(clock: &'h dyn Fn() -> f64, steps: &'h mut StepSink<'f, E>) -> Self {
+        Self { clock, steps, logits: None, go_on: None }
     }
 }
 
@@ -57,7 +60,8 @@ impl Request<'_> {
         self.prompt.len() + self.count.saturating_sub(1)
     }
 
-    /// Feeds the prompt and then each id that `sampler` chooses.
+    /// Feeds the prompt and then each id that `sampler` chooses; says why it ended. A step that was handed out stands,
+    /// whatever comes after it.
     ///
     /// # Errors
     /// Those of [`Sequence::extend_to`], [`Sampler::draw`] and the hooks.
@@ -66,30 +70,42 @@ impl Request<'_> {
         sequence: &mut Sequence<'_>,
         sampler: &mut Sampler,
         mut hooks: Hooks<'_, '_, E>,
-    ) -> Result<Vec<Step>, E> {
+    ) -> Result<Stop, E> {
         let mut transcript = self.prompt.to_vec();
-        let mut steps: Vec<Step> = Vec::new();
         loop {
             let started = (hooks.clock)();
             if self.feeding == Feeding::FullRecompute {
                 sequence.reset();
             }
-            let logits = match hooks.logits.as_deref_mut() {
-                None => sequence.extend_to(&transcript)?,
-                Some(sink) => sequence.extend_observed(&transcript, sink)?,
-            };
-            if steps.len() == self.count {
-                return Ok(steps);
+            let Some(logits) = hooks.extend(sequence, &transcript)? else { return Ok(Stop::Interrupted) };
+            if self.count == 0 {
+                return Ok(Stop::Count);
             }
             let id = sampler.draw(logits)?;
-            steps.push(Step { id, seconds: (hooks.clock)() - started, logits_hash: logits_hash(logits) });
-            if let Some(ids) = hooks.ids.as_deref_mut() {
-                ids(id)?;
-            }
-            if steps.len() == self.count || self.stop_ids.contains(&id) {
-                return Ok(steps);
+            let logits_hash = logits_hash(logits);
+            (hooks.steps)(Step { id, seconds: (hooks.clock)() - started, logits_hash, reads: None })?;
+            if self.stop_ids.contains(&id) {
+                return Ok(Stop::StopId);
             }
             transcript.push(id);
+            if transcript.len() - self.prompt.len() == self.count {
+                return Ok(Stop::Count);
+            }
+        }
+    }
+}
+
+impl<E: From<Error>> Hooks<'_, '_, E> {
+    /// Feeds what is new of `transcript`; no logits if the run is to end here.
+    fn extend<'s>(&mut self, sequence: &'s mut Sequence<'_>, transcript: &[u32]) -> Result<Option<&'s [f32]>, E> {
+        let mut always = |_| true;
+        let go_on = match self.go_on.as_deref_mut() {
+            Some(go_on) => go_on as &mut GoOn<'_>,
+            None => &mut always,
+        };
+        match self.logits.as_deref_mut() {
+            Some(sink) => sequence.extend_observed_while(transcript, sink, go_on),
+            None => Ok(sequence.extend_while(transcript, go_on)?),
         }
     }
 }

@@ -19,6 +19,34 @@ pub struct Step {
     pub seconds: f64,
     /// [`logits_hash`] of the logits that it was chosen from.
     pub logits_hash: String,
+    /// What was read for it, if weights are read as they are needed and the host counts them.
+    #[serde(flatten)]
+    pub reads: Option<StepReads>,
+}
+
+/// What was read between one step and the next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct StepReads {
+    /// Bytes of weights.
+    pub bytes_read: u64,
+    /// Routed experts that compute asked for.
+    pub expert_requests: u64,
+    /// Of these, those that were in memory from an earlier pass.
+    pub resident_hits: u64,
+    /// Of these, those that were read before compute asked for them.
+    pub prefetch_hits: u64,
+}
+
+/// Why a run generated no more ids.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Stop {
+    /// All that were asked for are there.
+    Count,
+    /// The last one is an id at which to stop.
+    StopId,
+    /// Somebody wanted it to end.
+    Interrupted,
 }
 
 /// What a run computed with. None of it changes a hash, apart from the number of layers.
@@ -48,6 +76,10 @@ pub struct RunReport<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     text: Option<&'a str>,
     ids: Vec<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    stopped: Option<Stop>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<String>,
     steps: &'a [Step],
 }
 
@@ -66,8 +98,20 @@ impl<'a> RunReport<'a> {
             prompt_ids,
             text: None,
             ids: steps.iter().map(|step| step.id).collect(),
+            stopped: None,
+            error: None,
             steps,
         }
+    }
+
+    /// The same, of a run that ended so: by itself, or with an error that is told in words.
+    #[must_use]
+    pub fn with_ending(self, ending: Result<Stop, String>) -> Self {
+        let (stopped, error) = match ending {
+            Ok(stop) => (Some(stop), None),
+            Err(error) => (None, Some(error)),
+        };
+        Self { stopped, error, ..self }
     }
 
     /// The same, of a run that drew its ids so; with none, greedily.

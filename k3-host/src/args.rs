@@ -5,6 +5,8 @@ use std::path::PathBuf;
 use clap::{Parser, Subcommand};
 
 use crate::commands::{bench, chat, demo, pack, run, synth, tokenize};
+use crate::plan::{Preset, parse_size};
+use crate::shards::LoadingBar;
 
 /// Runs Kimi K3 on one ordinary CPU machine, exactly, at any memory budget.
 #[derive(Debug, Parser)]
@@ -57,4 +59,33 @@ pub struct EngineArgs {
     /// Most positions of a prompt that are computed together
     #[arg(long, value_name = "N", default_value_t = 32, value_parser = clap::value_parser!(u32).range(1..=65536))]
     pub chunk: u32,
+    /// Where the weights are, and what memory they may take
+    #[command(flatten)]
+    pub memory: MemoryArgs,
+    /// Whether loading shows
+    #[arg(skip)]
+    pub bar: LoadingBar,
+}
+
+/// How memory is spent, and where weights are read from.
+#[derive(Debug, Clone, Default, clap::Args)]
+#[command(next_help_heading = "Memory")]
+pub struct MemoryArgs {
+    /// Use at most this much memory in all; a plain number counts GB, and units are read as in 500MB or 1.5GiB. Of --ram and
+    /// --preset, the last one counts
+    #[arg(long, value_name = "SIZE", value_parser = parse_size, overrides_with_all = ["ram", "preset"])]
+    pub ram: Option<u64>,
+    /// Use at most as much memory in all as the preset says [default: auto]
+    #[arg(long, value_name = "NAME", value_enum, overrides_with_all = ["ram", "preset"])]
+    pub preset: Option<Preset>,
+    /// Of the memory that there is, spend this much on the trunk; without it, as much as is left after the smaller parts.
+    /// With this flag or the next one, weights are streamed even if all of them would fit
+    #[arg(long, value_name = "SIZE", value_parser = parse_size, overrides_with = "trunk_gb")]
+    pub trunk_gb: Option<u64>,
+    /// Of the memory that there is, spend this much on the cache of routed experts; without it, what the trunk leaves
+    #[arg(long, value_name = "SIZE", value_parser = parse_size, overrides_with = "cache_gb")]
+    pub cache_gb: Option<u64>,
+    /// Look for shards in this folder first; may be given more than once, and each shard may lie in any of them or in DIR
+    #[arg(long, value_name = "DIR")]
+    pub experts: Vec<PathBuf>,
 }

@@ -2,21 +2,27 @@
 
 use std::io::{BufReader, ErrorKind};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use k3_core::checkpoint::Checkpoint;
 use k3_core::config::Config;
-use k3_core::host::Directory;
+use k3_core::host::{Directory, Storage};
 use k3_core::model::source::WeightSource;
 use k3_core::stream::resident::Resident;
+use k3_core::stream::trunk::Trunk;
 use k3_core::{Error, Result};
 use serde::de::DeserializeSeed;
 
 use crate::failure::Outcome;
-use crate::shards::Loading;
+use crate::plan::{Plan, WeightSizes, Weights};
+use crate::shards::{self, LoadingBar, Progress};
 use crate::storage::FileStorage;
+use crate::streaming::file::DirectFile;
+use crate::streaming::{Files, Streamed};
+use crate::traffic::Traffic;
 
 /// A folder of the file system.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Folder {
     /// The path of the folder.
     pub path: PathBuf,
@@ -47,16 +53,99 @@ impl Directory for Folder {
     }
 }
 
+/// The folders that a checkpoint is spread over.
+#[derive(Debug, Clone)]
+pub struct Folders {
+    /// The one with the config and the index.
+    pub main: Folder,
+    /// Where shards are looked for before that.
+    pub shards: Vec<Folder>,
+}
+
+/// What the names of shards end with.
+const SHARD_SUFFIX: &str = ".safetensors";
+
+impl Folders {
+    /// `main`, and those that shards are looked for in first.
+    #[must_use]
+    pub fn new(main: &Path, shards: &[PathBuf]) -> Self {
+        let folder = |path: &Path| Folder { path: path.to_path_buf() };
+        Self { main: folder(main), shards: shards.iter().map(|path| folder(path)).collect() }
+    }
+}
+
+impl Directory for Folders {
+    type File = FileStorage;
+
+    fn open(&self, name: &str) -> Result<Option<FileStorage>> {
+        for folder in self.shards.iter().filter(|_| name.ends_with(SHARD_SUFFIX)) {
+            if let Some(file) = folder.open(name)? {
+                return Ok(Some(file));
+            }
+        }
+        self.main.open(name)
+    }
+
+    fn read_json<T, S>(&self, name: &str, seed: S) -> Result<Option<T>>
+    where
+        S: for<'de> DeserializeSeed<'de, Value = T>,
+    {
+        self.main.read_json(name, seed)
+    }
+}
+
 fn read_error(path: &Path, error: &std::io::Error) -> Error {
     Error::Read { file: path.display().to_string(), offset: 0, length: 0, reason: error.to_string() }
 }
 
-/// Opens the first `layers` layers of the checkpoint in `folder`, with its shards in memory.
-///
-/// # Errors
-/// A refusal that names the file and the tensor at fault.
-pub fn open(folder: &Path, config: &Config, layers: usize) -> Outcome<Box<dyn WeightSource>> {
-    let checkpoint = Checkpoint::open(&Folder { path: folder.to_path_buf() }, config, layers)?;
-    let loading = Loading::of(&checkpoint.files);
-    Ok(Box::new(Resident::new(checkpoint, |file| loading.bring_in(&file))?))
+/// A checkpoint of which the headers were read, and no weights.
+pub struct OpenCheckpoint {
+    /// The dimensions, with as many layers as are used.
+    pub config: Config,
+    /// Where everything lies.
+    pub checkpoint: Checkpoint<FileStorage>,
+    /// The trunk, as it lies there.
+    pub trunk: Trunk,
+}
+
+impl OpenCheckpoint {
+    /// Opens the first `layers` layers of the checkpoint in `folders`.
+    ///
+    /// # Errors
+    /// A refusal that names the file and the tensor at fault.
+    pub fn open(folders: &Folders, mut config: Config, layers: usize) -> Outcome<Self> {
+        let checkpoint = Checkpoint::open(folders, &config, layers)?;
+        config.layers.truncate(layers);
+        let trunk = Trunk::of_checkpoint(&checkpoint.index, &config);
+        Ok(Self { config, checkpoint, trunk })
+    }
+
+    /// What its weights take.
+    #[must_use]
+    pub fn sizes(&self) -> WeightSizes {
+        let files = self.checkpoint.files.iter().map(Storage::len).sum();
+        WeightSizes::of(&self.config, &self.checkpoint.index, &self.trunk, files)
+    }
+
+    /// Its weights, where the plan wants them. What a streaming source reads is counted in `traffic`.
+    ///
+    /// # Errors
+    /// If they cannot be read, or the system refuses memory or threads.
+    pub fn weights(self, plan: &Plan, traffic: &Arc<Traffic>, bar: LoadingBar) -> Outcome<Box<dyn WeightSource>> {
+        let Self { config, checkpoint, trunk } = self;
+        match &plan.weights {
+            Weights::Resident => {
+                let progress = Progress::new(plan.parts.weights, bar);
+                Ok(Box::new(Resident::new(checkpoint, |file| shards::load(&file, &progress))?))
+            }
+            Weights::Mapped => Ok(Box::new(Resident::new(checkpoint, |file| shards::map(&file))?)),
+            Weights::Streamed(allotment) => {
+                let Checkpoint { index, files } = checkpoint;
+                let files = files.iter().map(DirectFile::reopen).collect::<Result<_>>()?;
+                let progress = Progress::new(plan.parts.pinned_trunk, bar);
+                let files = Files { config, index, trunk, files };
+                Ok(Box::new(Streamed::open(files, allotment, Arc::clone(traffic), &|bytes| progress.add(bytes))?))
+            }
+        }
+    }
 }

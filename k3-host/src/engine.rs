@@ -2,6 +2,7 @@
 
 use std::path::Path;
 use std::str::FromStr;
+use std::sync::Arc;
 
 use anyhow::Context;
 use k3_core::Error;
@@ -9,20 +10,18 @@ use k3_core::config::Config;
 use k3_core::kernels::{Backend, Kernels};
 use k3_core::model::Model;
 use k3_core::model::compute::Compute;
-use k3_core::model::scratch::{Scratch, Sizes, WantedLogits};
+use k3_core::model::scratch::{Sizes, WantedLogits};
 use k3_core::model::sequence::Sequence;
 use k3_core::model::source::WeightSource;
-use k3_core::model::state::State;
 use k3_core::report::Means;
 
 use crate::args::EngineArgs;
-use crate::checkpoint;
+use crate::checkpoint::{Folders, OpenCheckpoint};
 use crate::failure::{Failure, Outcome};
 use crate::memory;
+use crate::plan::{Budget, Demand, Plan, Planner, Weights};
+use crate::traffic::{Totals, Traffic};
 use crate::workers::{Threads, default_threads};
-
-/// Room for a sequence where the system does not say how much memory it has.
-const CAPACITY_IN_UNKNOWN_MEMORY: usize = 32_768;
 
 /// A model with everything it computes with.
 pub struct Engine {
@@ -31,19 +30,28 @@ pub struct Engine {
     kernels: Kernels,
     threads: Threads,
     chunk: usize,
+    capacity: Option<usize>,
+    traffic: Option<Arc<Traffic>>,
+    planned_bytes: Option<u64>,
 }
 
 impl Engine {
-    /// Opens the checkpoint in `folder`.
+    /// Opens the checkpoint in `folder`, after planning the memory for what `demand` asks.
     ///
     /// # Errors
-    /// A refusal if the config, a file or an argument cannot be trusted.
-    pub fn open(folder: &Path, args: &EngineArgs) -> Outcome<Self> {
-        let mut config = read_config(folder, args.config.as_deref())?;
-        let layers = layer_count(&config, args.layers)?;
-        let source = checkpoint::open(folder, &config, layers)?;
-        config.layers.truncate(layers);
-        Self::new(config, source, args)
+    /// A refusal if the config, a file or an argument cannot be trusted, or if there is no plan that fits; no weights have been
+    /// read then.
+    pub fn open(folder: &Path, args: &EngineArgs, demand: &Demand) -> Outcome<Self> {
+        let (checkpoint, plan) = planned(folder, args, demand)?;
+        let traffic = Arc::new(Traffic::default());
+        let config = checkpoint.config.clone();
+        let source = checkpoint.weights(&plan, &traffic, args.bar)?;
+        let engine = Self { chunk: plan.chunk, capacity: Some(plan.capacity), ..Self::new(config, source, args)? };
+        Ok(match plan.weights {
+            Weights::Mapped => engine,
+            Weights::Resident => engine.with_planned_bytes(plan.parts.total()),
+            Weights::Streamed(_) => engine.with_planned_bytes(plan.parts.total()).with_traffic(traffic),
+        })
     }
 
     /// An engine on weights from anywhere.
@@ -52,9 +60,34 @@ impl Engine {
     /// A refusal if an argument cannot be met.
     pub fn new(config: Config, source: Box<dyn WeightSource>, args: &EngineArgs) -> Outcome<Self> {
         let kernels = kernels(args.backend.as_deref())?;
-        let threads = Threads::new(args.threads.map_or_else(default_threads, usize::from))?;
+        let threads = Threads::new(thread_count(args))?;
         let model = Model::load(config, source.as_ref())?;
-        Ok(Self { model, source, kernels, threads, chunk: args.chunk as usize })
+        let chunk = args.chunk as usize;
+        Ok(Self { model, source, kernels, threads, chunk, capacity: None, traffic: None, planned_bytes: None })
+    }
+
+    /// The same, with a source that counts what it reads in `traffic`.
+    #[must_use]
+    pub fn with_traffic(self, traffic: Arc<Traffic>) -> Self {
+        Self { traffic: Some(traffic), ..self }
+    }
+
+    /// The same, of a memory plan that allows the process `bytes` at its peak.
+    #[must_use]
+    pub fn with_planned_bytes(self, bytes: u64) -> Self {
+        Self { planned_bytes: Some(bytes), ..self }
+    }
+
+    /// What moved between drives and compute so far; `None` if all weights are in memory.
+    #[must_use]
+    pub fn traffic(&self) -> Option<Totals> {
+        self.traffic.as_ref().map(|traffic| traffic.snapshot())
+    }
+
+    /// How many bytes the process may take at its peak; `None` if there is no plan.
+    #[must_use]
+    pub fn planned_bytes(&self) -> Option<u64> {
+        self.planned_bytes
     }
 
     /// The model.
@@ -69,49 +102,24 @@ impl Engine {
         Compute { kernels: &self.kernels, workers: &self.threads, source: self.source.as_ref(), observer: None }
     }
 
+    /// For how many positions the plan has room; `None` if there is no plan.
+    #[must_use]
+    pub fn planned_capacity(&self) -> Option<usize> {
+        self.capacity
+    }
+
     /// A sequence of at most `capacity` positions, of which passes want at most the given logits.
     ///
     /// # Errors
-    /// A refusal if the model was not made for so many positions, or if they do not fit into memory; nothing has been
-    /// allocated then.
+    /// A refusal if the model was not made for so many positions, or they were not planned for; nothing has been allocated
+    /// then.
     pub fn sequence(&self, capacity: usize, logits: WantedLogits) -> Outcome<Sequence<'_>> {
         let config = self.model.config();
-        if capacity > config.max_positions {
-            let most = config.max_positions;
-            return Err(Failure::refused(format!("{capacity} positions: the model was made for at most {most}")));
-        }
-        if let Some(available) = memory::available().filter(|available| self.bytes(capacity) > *available) {
-            return Err(Failure::refused(format!(
-                "{capacity} positions need {} of memory and {} are available; {} positions fit",
-                memory::readable(self.bytes(capacity)),
-                memory::readable(available),
-                self.fitting(available, capacity)
-            )));
+        let most = self.capacity.unwrap_or(config.max_positions);
+        if capacity > most {
+            return Err(Failure::refused(format!("{capacity} positions: there is room for at most {most}")));
         }
         Ok(Sequence::new(&self.model, self.compute(), self.sizes(capacity, logits)))
-    }
-
-    /// How many positions to make room for when nobody said: as many as the model was made for, in at most half of the
-    /// memory that is available.
-    #[must_use]
-    pub fn default_capacity(&self) -> usize {
-        let most = self.model.config().max_positions;
-        let fitting = memory::available().map(|available| self.fitting(available / 2, most).max(1));
-        fitting.unwrap_or(most.min(CAPACITY_IN_UNKNOWN_MEMORY))
-    }
-
-    /// How many positions fit into `bytes`; at most `most`.
-    fn fitting(&self, bytes: u64, most: usize) -> usize {
-        let fixed = self.bytes(0);
-        let per_position = (self.bytes(most) - fixed).div_ceil(most.max(1) as u64).max(1);
-        let fitting = bytes.saturating_sub(fixed) / per_position;
-        usize::try_from(fitting).map_or(most, |fitting| fitting.min(most))
-    }
-
-    /// The bytes that grow with the capacity, and the state that does not.
-    fn bytes(&self, capacity: usize) -> u64 {
-        let config = self.model.config();
-        State::bytes(config, capacity) + Scratch::score_bytes(config, self.sizes(capacity, WantedLogits::Last))
     }
 
     fn sizes(&self, capacity: usize, logits: WantedLogits) -> Sizes {
@@ -140,6 +148,32 @@ impl Engine {
     pub fn enter<T: Send>(&self, work: impl FnOnce() -> T + Send) -> T {
         self.threads.enter(work)
     }
+}
+
+/// Opens the checkpoint in `folder` as far as its headers, and plans the memory for what `demand` asks.
+///
+/// # Errors
+/// A refusal if the config, a file or an argument cannot be trusted, or if there is no plan that fits.
+pub fn planned(folder: &Path, args: &EngineArgs, demand: &Demand) -> Outcome<(OpenCheckpoint, Plan)> {
+    let config = read_config(folder, args.config.as_deref())?;
+    let layers = layer_count(&config, args.layers)?;
+    let folders = Folders::new(folder, &args.memory.experts);
+    let checkpoint = OpenCheckpoint::open(&folders, config, layers)?;
+    let sizes = checkpoint.sizes();
+    let planner = Planner {
+        config: &checkpoint.config,
+        sizes: &sizes,
+        available: memory::available(),
+        threads: thread_count(args),
+        chunk: args.chunk as usize,
+    };
+    let plan = planner.plan(demand, &Budget::of(&args.memory))?;
+    Ok((checkpoint, plan))
+}
+
+/// How many threads compute: as many as the arguments ask for.
+fn thread_count(args: &EngineArgs) -> usize {
+    args.threads.map_or_else(default_threads, usize::from)
 }
 
 /// The configuration in `file`, or in `config.json` of `folder`.

@@ -16,7 +16,7 @@ pub enum Exit {
     NotWritten = 3,
     /// A routed expert could not be read.
     Expert = 4,
-    /// Somebody stopped it; it can go on later.
+    /// Somebody wanted it to end; what was done until then is written.
     Interrupted = 5,
 }
 
@@ -46,6 +46,11 @@ impl Failure {
     /// Results that could not be written.
     pub fn not_written(error: anyhow::Error) -> Self {
         Self { exit: Exit::NotWritten, error }
+    }
+
+    /// An end that somebody wanted.
+    pub fn interrupted(message: impl std::fmt::Display) -> Self {
+        Self { exit: Exit::Interrupted, error: anyhow::anyhow!("{message}") }
     }
 
     /// The same failure, said to be of `subject`.

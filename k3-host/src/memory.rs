@@ -10,17 +10,23 @@ pub fn available() -> Option<u64> {
     available_under(Path::new("/"))
 }
 
+/// The most memory that this process ever had in use at once, or `None` where the system does not say.
+#[must_use]
+pub fn peak() -> Option<u64> {
+    kibibytes(Path::new("/proc/self/status"), "VmHWM:")
+}
+
 /// As [`available`], with the system's files under `root`.
 fn available_under(root: &Path) -> Option<u64> {
-    let machine = machine_available(&root.join("proc/meminfo"));
+    let machine = kibibytes(&root.join("proc/meminfo"), "MemAvailable:");
     let groups = control_groups(root).into_iter().filter_map(|folder| group_available(&folder));
     machine.into_iter().chain(groups).min()
 }
 
-/// `MemAvailable` of `meminfo`, which counts kibibytes.
-fn machine_available(meminfo: &Path) -> Option<u64> {
-    let text = fs::read_to_string(meminfo).ok()?;
-    let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
+/// The bytes that a line of one of the system's files gives in kibibytes.
+fn kibibytes(file: &Path, name: &str) -> Option<u64> {
+    let text = fs::read_to_string(file).ok()?;
+    let line = text.lines().find_map(|line| line.strip_prefix(name))?;
     let kibibytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
     Some(kibibytes * 1024)
 }
@@ -128,6 +134,17 @@ mod tests {
             ("sys/fs/cgroup/memory/box/memory.usage_in_bytes", "4000\n"),
         ]);
         assert_eq!(system.available(), Some(0));
+    }
+
+    /// A peak stays when the memory is given back.
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn the_peak_counts_what_was_used_and_given_back() {
+        const BYTES: usize = 300 << 20;
+        let before = peak().unwrap();
+        assert!(before < BYTES as u64, "the test needs more than was ever in use: {before}");
+        drop(std::hint::black_box(vec![1_u8; BYTES]));
+        assert!(peak().unwrap() >= BYTES as u64);
     }
 
     #[test]

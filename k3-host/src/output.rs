@@ -7,30 +7,23 @@ use k3_core::tokenizer::{Tokenizer, Utf8Stream};
 
 use crate::failure::{Failure, Outcome};
 
-/// Whether what is generated is printed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Printing {
-    /// It is.
-    On,
-    /// Something else is.
-    Off,
-}
+/// Standard output, or what stands in for it.
+pub type Output = dyn Write + Send;
 
 /// Text that is generated, printed as soon as its characters are whole. The ids that end it are no part of it.
-#[derive(Debug)]
 pub struct TextOutput<'a> {
     tokenizer: &'a Tokenizer,
     end_ids: &'a [u32],
-    printing: Printing,
+    output: Option<&'a mut Output>,
     stream: Utf8Stream,
     text: String,
 }
 
 impl<'a> TextOutput<'a> {
-    /// No text yet.
+    /// No text yet. It is not printed if there is no output.
     #[must_use]
-    pub fn new(tokenizer: &'a Tokenizer, end_ids: &'a [u32], printing: Printing) -> Self {
-        Self { tokenizer, end_ids, printing, stream: Utf8Stream::new(), text: String::new() }
+    pub fn new(tokenizer: &'a Tokenizer, end_ids: &'a [u32], output: Option<&'a mut Output>) -> Self {
+        Self { tokenizer, end_ids, output, stream: Utf8Stream::new(), text: String::new() }
     }
 
     /// Adds the text of an id.
@@ -45,31 +38,33 @@ impl<'a> TextOutput<'a> {
         self.add(&piece)
     }
 
-    /// Prints what is left and a line feed, and returns the whole text.
+    /// Prints what is left, and a line feed.
     ///
     /// # Errors
     /// If it cannot be printed.
-    pub fn finish(mut self) -> Outcome<String> {
+    pub fn finish(&mut self) -> Outcome {
         let piece = self.stream.finish_text();
         self.add(&piece)?;
-        if self.printing == Printing::On {
-            print("\n")?;
-        }
-        Ok(self.text)
+        self.output.as_deref_mut().map_or(Ok(()), |output| print(output, "\n"))
+    }
+
+    /// The text that was added.
+    #[must_use]
+    pub fn into_text(self) -> String {
+        self.text
     }
 
     fn add(&mut self, piece: &str) -> Outcome {
         self.text.push_str(piece);
-        if self.printing == Printing::On { print(piece) } else { Ok(()) }
+        self.output.as_deref_mut().map_or(Ok(()), |output| print(output, piece))
     }
 }
 
 /// Prints at once.
 ///
 /// # Errors
-/// If standard output cannot be written to.
-pub fn print(text: &str) -> Outcome {
-    let mut stdout = std::io::stdout().lock();
-    let written = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush());
+/// If `output` cannot be written to.
+pub fn print(output: &mut Output, text: &str) -> Outcome {
+    let written = output.write_all(text.as_bytes()).and_then(|()| output.flush());
     written.context("cannot write to standard output").map_err(Failure::not_written)
 }

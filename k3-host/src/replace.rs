@@ -44,8 +44,12 @@ impl Replacement {
 }
 
 impl Write for Replacement {
+    /// An error names the file that was to stand.
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        self.file.write(bytes)
+        let named = |error: std::io::Error| {
+            std::io::Error::new(error.kind(), format!("cannot write {}: {error}", self.path.display()))
+        };
+        self.file.write(bytes).map_err(named)
     }
 
     fn flush(&mut self) -> std::io::Result<()> {

@@ -5,17 +5,42 @@ use std::ops::Range;
 use std::path::Path;
 
 use k3_core::report::RunReport;
+use serde::Serialize;
 
+use crate::failure::Outcome;
+use crate::output::{Output, print};
 use crate::replace::Replacement;
+use crate::summary::Summary;
 
-/// Writes a report as JSON.
-///
-/// # Errors
-/// If it cannot be written.
-pub fn write(report: &RunReport<'_>, mut file: Replacement) -> anyhow::Result<()> {
-    serde_json::to_writer_pretty(&mut file, report)?;
-    file.write_all(b"\n")?;
-    file.commit()
+/// The results of a run on this host.
+#[derive(Debug, Serialize)]
+pub struct Results<'a> {
+    /// What any host reports.
+    #[serde(flatten)]
+    pub run: RunReport<'a>,
+    /// How it went.
+    pub summary: &'a Summary,
+}
+
+impl Results<'_> {
+    /// Writes them to `file` as JSON.
+    ///
+    /// # Errors
+    /// If they cannot be written.
+    pub fn write(&self, mut file: Replacement) -> anyhow::Result<()> {
+        serde_json::to_writer_pretty(&mut file, self)?;
+        file.write_all(b"\n")?;
+        file.commit()
+    }
+
+    /// Prints them as JSON.
+    ///
+    /// # Errors
+    /// If they cannot be printed.
+    pub fn print(&self, output: &mut Output) -> Outcome {
+        let json = serde_json::to_string_pretty(self).map_err(anyhow::Error::from)?;
+        print(output, &format!("{json}\n"))
+    }
 }
 
 /// A file of logits, a row for each position.

@@ -11,19 +11,13 @@ use crate::failure::{Failure, Outcome};
 use crate::replace::Replacement;
 use crate::storage::FileStorage;
 
-/// Writes `saved` to `path`: whole, or not at all.
+/// Writes `saved` to `file`, which takes its place.
 ///
 /// # Errors
 /// If it cannot be written; what stood there before still stands.
-pub fn save(path: &Path, model: &Model, saved: &Saved) -> Outcome {
-    let write = || -> anyhow::Result<()> {
-        let mut file = Replacement::create(path)?;
-        saved
-            .write(model.fingerprint(), &mut |bytes| file.write_all(bytes))
-            .with_context(|| format!("cannot write {}", path.display()))?;
-        file.commit()
-    };
-    write().map_err(Failure::not_written)
+pub fn save(mut file: Replacement, model: &Model, saved: &Saved) -> anyhow::Result<()> {
+    saved.write(model.fingerprint(), &mut |bytes| file.write_all(bytes))?;
+    file.commit()
 }
 
 /// Reads what was saved to `path`, for a sequence of at most `capacity` positions.

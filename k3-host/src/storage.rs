@@ -1,7 +1,7 @@
 //! Files behind the core's `Storage` trait.
 
 use std::fs::File;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use k3_core::Error;
 use k3_core::host::Storage;
@@ -13,7 +13,7 @@ const MAX_READ: usize = 1 << 30;
 #[derive(Debug)]
 pub struct FileStorage {
     file: File,
-    name: String,
+    path: PathBuf,
     length: u64,
 }
 
@@ -28,13 +28,13 @@ impl FileStorage {
         if !metadata.is_file() {
             return Err(std::io::Error::other("not a file"));
         }
-        Ok(Self { file, name: path.display().to_string(), length: metadata.len() })
+        Ok(Self { file, path: path.to_path_buf(), length: metadata.len() })
     }
 
     /// The path it was opened by.
     #[must_use]
-    pub fn name(&self) -> &str {
-        &self.name
+    pub fn path(&self) -> &Path {
+        &self.path
     }
 
     /// The open file.
@@ -54,7 +54,7 @@ impl Storage for FileStorage {
         let mut position = offset;
         for piece in buffer.chunks_mut(MAX_READ) {
             read_exact_at(&self.file, position, piece).map_err(|error| Error::Read {
-                file: self.name.clone(),
+                file: self.path.display().to_string(),
                 offset,
                 length,
                 reason: error.to_string(),

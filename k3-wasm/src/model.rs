@@ -65,7 +65,7 @@ impl Engine {
             return Err(Failure::new(Exit::Refused, message));
         }
         let sizes = Sizes { chunk: self.chunk.min(capacity), capacity, threads: 1, logits };
-        let bytes = State::bytes(config, capacity) + Scratch::score_bytes(config, sizes);
+        let bytes = State::bytes(config, capacity) + Scratch::bytes(config, sizes);
         if isize::try_from(bytes).is_err() {
             return Err(Error::Memory { bytes }.into());
         }

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use k3_core::generate::{Feeding, Hooks, Request};
 use k3_core::model::scratch::WantedLogits;
-use k3_core::report::{RunReport, Step};
+use k3_core::report::{RunReport, Step, Stop};
 use k3_core::sample::Sampler;
 
 use crate::args::RunArgs;
@@ -21,9 +21,10 @@ pub fn run(args: &RunArgs) -> Outcome {
     let print_report = args.out.as_ref().is_some_and(|path| path.as_os_str() == "-");
     let out = args.out.as_deref().filter(|_| !print_report).map(Output::create).transpose()?;
 
-    let steps = generate(&engine, args, dump)?;
+    let mut steps = Vec::new();
+    let stop = generate(&engine, args, dump, &mut steps)?;
 
-    let report = RunReport::new(engine.means(), &args.ids, &steps);
+    let report = RunReport::new(engine.means(), &args.ids, &steps).with_ending(Ok(stop));
     let json = serde_json::to_string_pretty(&report).map_err(|error| Failure::new(Exit::NotWritten, error))?;
     if print_report {
         println!("{json}");
@@ -50,7 +51,8 @@ fn check_ids(args: &RunArgs, vocabulary: usize) -> Outcome {
     Ok(())
 }
 
-fn generate(engine: &Engine, args: &RunArgs, dump: Option<Output>) -> Outcome<Vec<Step>> {
+/// Generates what was asked for into `steps`.
+fn generate(engine: &Engine, args: &RunArgs, dump: Option<Output>, steps: &mut Vec<Step>) -> Outcome<Stop> {
     let feeding = if args.full_recompute { Feeding::FullRecompute } else { Feeding::Incremental };
     let count = args.generate as usize;
     let request = Request { prompt: &args.ids, count, stop_ids: &args.stop_ids, feeding };
@@ -58,8 +60,13 @@ fn generate(engine: &Engine, args: &RunArgs, dump: Option<Output>) -> Outcome<Ve
     let mut sequence = engine.sequence(request.positions(), wanted)?;
     let started = Instant::now();
     let clock = || started.elapsed().as_secs_f64();
+    let mut keep = |step| {
+        steps.push(step);
+        Ok(())
+    };
+    let hooks = Hooks::new(&clock, &mut keep);
     let Some(mut dump) = dump else {
-        return request.generate(&mut sequence, &mut Sampler::greedy(), Hooks::clock(&clock));
+        return request.generate(&mut sequence, &mut Sampler::greedy(), hooks);
     };
     let mut written = 0;
     let mut sink = |positions: Range<usize>, logits: &[f32]| {
@@ -68,8 +75,8 @@ fn generate(engine: &Engine, args: &RunArgs, dump: Option<Output>) -> Outcome<Ve
         written = written.max(positions.end);
         logits[known * width..].iter().try_for_each(|logit| dump.write(&logit.to_le_bytes()))
     };
-    let hooks = Hooks { logits: Some(&mut sink), ..Hooks::clock(&clock) };
-    let steps = request.generate(&mut sequence, &mut Sampler::greedy(), hooks)?;
+    let hooks = Hooks { logits: Some(&mut sink), ..hooks };
+    let stop = request.generate(&mut sequence, &mut Sampler::greedy(), hooks)?;
     dump.commit()?;
-    Ok(steps)
+    Ok(stop)
 }

@@ -6,13 +6,14 @@ use k3_core::model::scratch::WantedLogits;
 use k3_core::model::sequence::{Reuse, Sequence};
 use k3_host::chat::{Predictor, ThreadedSequence};
 use k3_host::engine::Engine;
+use k3_host::plan::Demand;
 
 use crate::support::{Reference, engine_args, fixture};
 
 fn engine() -> Engine {
     let mut args = engine_args();
     args.chunk = 5;
-    Engine::open(Path::new(&fixture("oracle").join("a")), &args).unwrap()
+    Engine::open(Path::new(&fixture("oracle").join("a")), &args, &Demand::as_many_as_fit()).unwrap()
 }
 
 fn sequence(engine: &Engine) -> Sequence<'_> {

@@ -6,6 +6,7 @@ use k3_core::sample::{Sampler, SamplingSettings};
 use k3_core::tokenizer::Tokenizer;
 use k3_host::chat::{Answer, HistoryFile, Session, Settings, ThreadedSequence};
 use k3_host::engine::Engine;
+use k3_host::plan::Demand;
 use k3_host::tokenizer;
 
 use crate::script::{Memory, answered};
@@ -13,7 +14,7 @@ use crate::support::engine_args;
 use crate::support::text::{BYTES, split_characters};
 
 fn model() -> (Engine, Tokenizer) {
-    (Engine::open(&BYTES, &engine_args()).unwrap(), tokenizer::load(&BYTES).unwrap())
+    (Engine::open(&BYTES, &engine_args(), &Demand::as_many_as_fit()).unwrap(), tokenizer::load(&BYTES).unwrap())
 }
 
 fn session((engine, tokenizer): &(Engine, Tokenizer), seed: u64) -> Session<'_, ThreadedSequence<'_>> {

@@ -12,13 +12,13 @@ use xxhash_rust::xxh3::xxh3_64;
 use crate::models::{self, WIDE, WIDE_TRUNK, manifest, names, oracle, pack, tensors};
 use crate::support::expect_exit;
 
-fn number(run: &Value, field: &str) -> usize {
+pub fn number(run: &Value, field: &str) -> usize {
     run[field].as_u64().unwrap() as usize
 }
 
 /// Checks the trunk in `out` against the shards in `model`, by the words of `docs/formats.md`. Returns the tensors in the
 /// order in which they lie.
-fn check(model: &Path, out: &Path) -> Vec<String> {
+pub fn check(model: &Path, out: &Path) -> Vec<String> {
     let data = fs::read(out.join("trunk.bin")).unwrap();
     let manifest = manifest(out);
     assert_eq!(manifest["format"], "k3-trunk/1");
@@ -35,6 +35,13 @@ fn check(model: &Path, out: &Path) -> Vec<String> {
         end = offset + bytes;
         let bytes = &data[offset..end];
         assert_eq!(run["xxh3"], format!("{:016x}", xxh3_64(bytes)), "{name}");
+        let decoded;
+        let bytes = if run["encoding"] == "dict" {
+            decoded = from_dictionary(bytes, rows, number(run, "columns"));
+            &decoded
+        } else {
+            bytes
+        };
         let scales = if run["encoding"] == "mxfp4" { rows * number(run, "columns") / 32 } else { 0 };
         let (numbers, scales) = bytes.split_at(bytes.len() - scales);
         let (next_row, all_numbers, all_scales) = packed.entry(name).or_default();
@@ -47,7 +54,7 @@ fn check(model: &Path, out: &Path) -> Vec<String> {
         }
         let dtype = match run["encoding"].as_str().unwrap() {
             "f32" => Dtype::F32,
-            "bf16" => Dtype::BF16,
+            "bf16" | "dict" => Dtype::BF16,
             _ => continue,
         };
         assert_eq!(shards[name].0, dtype, "{name}");
@@ -69,6 +76,26 @@ fn check(model: &Path, out: &Path) -> Vec<String> {
         assert!(packed.contains_key(name.as_str()), "{name} is not packed");
     }
     order
+}
+
+/// Decodes rows with a dictionary, by the words of `docs/formats.md`.
+fn from_dictionary(data: &[u8], rows: usize, columns: usize) -> Vec<u8> {
+    let mut bf16 = Vec::new();
+    assert_eq!(data.len() % rows, 0);
+    for row in data.chunks_exact(data.len() / rows) {
+        let (dictionary, rest) = row.split_at(16);
+        let (low, rest) = rest.split_at(columns);
+        let (codes, rest) = rest.split_at(columns / 2);
+        let (slots, values) = rest.split_at(rest.len() / 3 * 2);
+        for column in 0..columns {
+            let byte = codes[column / 32 * 16 + column % 16];
+            let code = if column % 32 < 16 { byte & 15 } else { byte >> 4 };
+            let slot = || slots.chunks_exact(2).position(|slot| slot == (column as u16).to_le_bytes()).unwrap();
+            let high = if code == 15 { values[slot()] } else { dictionary[usize::from(code)] };
+            bf16.extend([low[column], high]);
+        }
+    }
+    bf16
 }
 
 #[test]
@@ -137,7 +164,7 @@ fn scales_follow_their_rows() {
     let model = tempfile::tempdir().unwrap();
     models::copy(&oracle("a"), model.path());
     let name = "language_model.model.layers.1.block_sparse_moe.shared_experts.gate_proj.weight";
-    let config = models::open_whole(model.path()).1;
+    let config = models::open(model.path(), None).config;
     make_mxfp4(model.path(), "model-00002-of-000014.safetensors", name, [config.moe.shared_width, config.hidden]);
     let out = tempfile::tempdir().unwrap();
     expect_exit(&pack(model.path(), out.path(), &[]), 0);
@@ -155,16 +182,14 @@ fn a_trunk_serves_fewer_layers_than_it_has() {
     let out = tempfile::tempdir().unwrap();
     expect_exit(&pack(&model, out.path(), &["--layers", "5"]), 0);
     for layers in [1, 4, 5] {
-        let (checkpoint, config) = models::open(&model, layers);
-        let packed = k3_host::pack::open(out.path(), &checkpoint, &config).unwrap().unwrap();
-        let original = k3_core::stream::trunk::Trunk::of_checkpoint(&checkpoint.index, &config);
+        let model = models::open(&model, Some(layers));
+        let packed = k3_host::pack::open(out.path(), &model).unwrap().unwrap();
         let parts = |runs: &[k3_core::stream::trunk::Run]| -> Vec<_> {
             runs.iter().map(|run| (run.tensor, run.rows.clone(), run.encoding, run.bytes())).collect()
         };
-        assert_eq!(parts(packed.trunk.runs()), parts(original.runs()), "{layers} layers");
+        assert_eq!(parts(packed.trunk.runs()), parts(model.trunk.runs()), "{layers} layers");
     }
-    let (checkpoint, config) = models::open(&model, 6);
-    let error = k3_host::pack::open(out.path(), &checkpoint, &config).unwrap_err().to_string();
+    let error = k3_host::pack::open(out.path(), &models::open(&model, Some(6))).unwrap_err().to_string();
     assert!(error.contains("trunk.json: checkpoint.layers: 5 layers were packed, 6 are asked for"), "{error}");
 }
 

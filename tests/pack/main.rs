@@ -5,6 +5,7 @@
 mod support;
 
 mod contents;
+mod dictionary;
 #[cfg(unix)]
 mod disk;
 #[cfg(target_os = "linux")]

@@ -2,13 +2,11 @@
 
 use std::sync::LazyLock;
 
-use k3_core::checkpoint::Checkpoint;
-use k3_core::config::Config;
 use k3_core::stream::trunk_file::Manifest;
-use k3_host::storage::FileStorage;
+use k3_host::checkpoint::OpenCheckpoint;
 use serde_json::{Value, json};
 
-use crate::models::{manifest, open_whole, oracle, pack};
+use crate::models::{manifest, open, oracle, pack};
 use crate::support::expect_exit;
 
 /// The manifest of model a.
@@ -18,7 +16,7 @@ static SOUND: LazyLock<Value> = LazyLock::new(|| {
     manifest(out.path())
 });
 
-static CHECKPOINT: LazyLock<(Checkpoint<FileStorage>, Config)> = LazyLock::new(|| open_whole(&oracle("a")));
+static MODEL: LazyLock<OpenCheckpoint> = LazyLock::new(|| open(&oracle("a"), None));
 
 /// What is said about a manifest beside a file as long as the sound one says.
 fn verdict(text: &[u8]) -> Result<(), String> {
@@ -28,8 +26,7 @@ fn verdict(text: &[u8]) -> Result<(), String> {
 /// What is said about a manifest beside a file of `file_bytes`.
 fn verdict_beside(file_bytes: u64, text: &[u8]) -> Result<(), String> {
     let manifest = Manifest::parse("here/trunk.json", text).map_err(|error| error.to_string())?;
-    let (Checkpoint { index, .. }, config) = &*CHECKPOINT;
-    let trunk = manifest.trunk("here/trunk.json", index, config, file_bytes);
+    let trunk = manifest.trunk("here/trunk.json", &MODEL.checkpoint.index, &MODEL.config, file_bytes);
     trunk.map(|_| ()).map_err(|error| error.to_string())
 }
 

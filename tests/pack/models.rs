@@ -5,10 +5,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
-use k3_core::checkpoint::Checkpoint;
 use k3_core::config::Config;
-use k3_host::checkpoint::Folder;
-use k3_host::storage::FileStorage;
+use k3_host::checkpoint::{Folders, OpenCheckpoint};
 use safetensors::SafeTensors;
 use serde_json::Value;
 
@@ -40,18 +38,11 @@ pub fn pack(model: &Path, out: &Path, flags: &[&str]) -> std::process::Output {
     k3_host(args.iter().chain(flags))
 }
 
-/// A checkpoint, open for its first layers.
-pub fn open(model: &Path, layers: usize) -> (Checkpoint<FileStorage>, Config) {
-    let mut config = Config::from_json(&fs::read(model.join("config.json")).unwrap()).unwrap();
-    let checkpoint = Checkpoint::open(&Folder { path: model.to_path_buf() }, &config, layers).unwrap();
-    config.layers.truncate(layers);
-    (checkpoint, config)
-}
-
-/// The same, with all its layers.
-pub fn open_whole(model: &Path) -> (Checkpoint<FileStorage>, Config) {
+/// A checkpoint, open for its first layers, or all.
+pub fn open(model: &Path, layers: Option<usize>) -> OpenCheckpoint {
     let config = Config::from_json(&fs::read(model.join("config.json")).unwrap()).unwrap();
-    open(model, config.layers.len())
+    let layers = layers.unwrap_or(config.layers.len());
+    OpenCheckpoint::open(&Folders::new(model, &[]), config, layers).map_err(|failure| failure.error).unwrap()
 }
 
 /// The manifest in a folder, read without any code of k3.

@@ -11,21 +11,15 @@ use k3_host::failure::{Exit, Outcome};
 use k3_host::pack::{self, Existing, Order, Progress, Summary};
 use tempfile::TempDir;
 
-use crate::models::{self, copy, names, open_whole, oracle};
+use crate::models::{self, copy, names, open, oracle};
 use crate::support::expect_exit;
 
 const PARTIAL: [&str; 2] = ["trunk.bin.partial", "trunk.json.partial"];
 
 /// Packs a model, a run or two in each batch.
 fn pack(model: &Path, out: &Path, watch: &mut pack::Watch<'_>) -> Outcome<Summary> {
-    let (checkpoint, config) = open_whole(model);
-    let order = Order {
-        checkpoint: &checkpoint,
-        config: &config,
-        packing: Packing::Raw,
-        existing: Existing::Replace,
-        batch_bytes: 20_000,
-    };
+    let model = open(model, None);
+    let order = Order { model: &model, packing: Packing::Raw, existing: Existing::Replace, batch_bytes: 20_000 };
     pack::write(&order, out, watch)
 }
 
@@ -116,11 +110,9 @@ fn what_another_checkpoint_left_is_not_gone_on_from() {
     fs::write(&shard, bytes).unwrap();
     let summary = pack(other.path(), snapshot, &mut go_on).map_err(|failure| failure.error).unwrap();
     assert_eq!(summary.resumed, 0);
-    let (checkpoint, config) = open_whole(other.path());
-    pack::verify(snapshot, &checkpoint, &config, &mut go_on).map_err(|failure| failure.error).unwrap();
+    pack::verify(snapshot, &open(other.path(), None), &mut go_on).map_err(|failure| failure.error).unwrap();
     // And what it made is not a trunk of the first.
-    let (checkpoint, config) = open_whole(&oracle("a"));
-    let error = pack::open(snapshot, &checkpoint, &config).unwrap_err().to_string();
+    let error = pack::open(snapshot, &open(&oracle("a"), None)).unwrap_err().to_string();
     assert!(
         error.contains("trunk.json: checkpoint.layers[2]: the trunk was packed from another checkpoint"),
         "{error}"

@@ -1,11 +1,17 @@
 //! What the tests of the program share: where the fixtures are, how to start it, what the references say.
 #![allow(dead_code, reason = "each test uses its own part")]
 
+pub mod source;
 pub mod text;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
+use k3_core::checkpoint::Checkpoint;
+use k3_core::config::Config;
+use k3_core::stream::resident::Resident;
+use k3_host::checkpoint::Folder;
+use k3_host::storage::FileStorage;
 use serde_json::Value;
 
 /// A folder of `fixtures/`.
@@ -53,7 +59,15 @@ pub fn joined(ids: &[u32]) -> String {
     ids.iter().map(u32::to_string).collect::<Vec<_>>().join(",")
 }
 
+/// The weights of a checkpoint, in memory.
+pub fn resident(folder: &Path, config: &Config) -> Resident<Vec<u8>> {
+    let checkpoint = Checkpoint::open(&Folder { path: folder.to_path_buf() }, config, config.layers.len());
+    let read = |file: FileStorage| Ok(std::fs::read(file.path()).expect("a shard can be read"));
+    Resident::new(checkpoint.expect("the checkpoint opens"), read).expect("its shards are whole")
+}
+
 /// How a test opens a model.
 pub fn engine_args() -> k3_host::args::EngineArgs {
-    k3_host::args::EngineArgs { config: None, layers: None, threads: Some(1), backend: None, chunk: 32 }
+    let (memory, bar) = (k3_host::args::MemoryArgs::default(), k3_host::shards::LoadingBar::Hidden);
+    k3_host::args::EngineArgs { config: None, layers: None, threads: Some(1), backend: None, chunk: 32, memory, bar }
 }

@@ -16,7 +16,7 @@ use super::required::{Need, required};
 use super::shapes::Shape;
 use super::table::{Found, Table};
 use crate::config::{Config, FeedForward};
-use crate::kernels::Encoding;
+use crate::kernels::{Encoding, Matrix};
 use crate::{Error, Result};
 
 /// Columns that share a scale.
@@ -48,6 +48,19 @@ pub struct Location {
     pub scales: Option<Span>,
 }
 
+impl Location {
+    /// The tensor, out of the bytes of [`Location::data`] and of [`Location::scales`].
+    #[must_use]
+    pub fn matrix<'a>(&self, data: &'a [u8], scales: &'a [u8]) -> Matrix<'a> {
+        match self.encoding {
+            Encoding::F32 => Matrix::f32(data, self.rows, self.columns),
+            Encoding::Bf16 => Matrix::bf16(data, self.rows, self.columns),
+            Encoding::Mxfp4 => Matrix::mxfp4(data, scales, self.rows, self.columns),
+            Encoding::Dict { escapes } => Matrix::dict(data, self.rows, self.columns, escapes),
+        }
+    }
+}
+
 /// Where every tensor of the text model lies.
 #[derive(Debug)]
 pub struct CheckpointIndex {
@@ -62,6 +75,12 @@ impl CheckpointIndex {
     #[must_use]
     pub fn layers(&self) -> usize {
         self.layers
+    }
+
+    /// The bytes of memory that the index takes.
+    #[must_use]
+    pub fn memory_bytes(&self) -> u64 {
+        self.table.memory_bytes()
     }
 
     /// The file names of the shards that hold something the model needs.

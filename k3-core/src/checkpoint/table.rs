@@ -72,6 +72,13 @@ impl Table {
         Self { tensors: BTreeMap::new(), experts }
     }
 
+    /// The bytes that it takes.
+    pub(super) fn memory_bytes(&self) -> u64 {
+        let experts: usize = self.experts.iter().map(Vec::len).sum();
+        let tensors = self.tensors.len() * size_of::<(TensorId, Found)>();
+        (experts * size_of::<Found>() + tensors) as u64
+    }
+
     pub(super) fn tensor(&self, id: TensorId) -> Found {
         self.tensors.get(&id).copied().unwrap_or_default()
     }

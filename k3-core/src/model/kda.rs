@@ -4,12 +4,12 @@
 //! `S ← diag(α)·S`, `r = v − Sᵀk`, `S ← S + β·k rᵀ`, `o = Sᵀq`; the read of `r` sees the decayed state, that of `o` the
 //! updated one.
 
-use alloc::vec;
 use alloc::vec::Vec;
 
 use super::chunks::{Chunks, for_each_chunk};
 use super::compute::Compute;
 use super::positions::{Positions, Span};
+use super::room::Room;
 use super::state::KdaState;
 use super::weights::KdaVectors;
 use crate::Result;
@@ -53,18 +53,18 @@ pub(super) struct KdaScratch {
 }
 
 impl KdaScratch {
-    pub fn new(config: &KdaConfig, positions: usize, threads: usize) -> Self {
-        let buffer = || vec![0.0; positions * config.channels()];
+    pub fn new(config: &KdaConfig, positions: usize, threads: usize, room: &mut Room) -> Self {
+        let channels = positions * config.channels();
         Self {
-            projected: [buffer(), buffer(), buffer()],
-            convolved: [buffer(), buffer(), buffer()],
-            bottleneck: vec![0.0; positions * config.head_dim],
-            decay: buffer(),
-            beta: vec![0.0; positions * config.heads],
-            gate: buffer(),
-            read: buffer(),
-            output: buffer(),
-            delta: vec![0.0; threads * config.head_dim],
+            projected: [room.zeros(channels), room.zeros(channels), room.zeros(channels)],
+            convolved: [room.zeros(channels), room.zeros(channels), room.zeros(channels)],
+            bottleneck: room.zeros(positions * config.head_dim),
+            decay: room.zeros(channels),
+            beta: room.zeros(positions * config.heads),
+            gate: room.zeros(channels),
+            read: room.zeros(channels),
+            output: room.zeros(channels),
+            delta: room.zeros(threads * config.head_dim),
         }
     }
 }

@@ -21,6 +21,8 @@ pub(super) struct Layer<'a> {
     pub config: &'a Config,
     pub number: usize,
     pub vectors: &'a LayerVectors,
+    /// Those of the next layer.
+    pub next: Option<&'a LayerVectors>,
 }
 
 impl Layer<'_> {
@@ -105,7 +107,8 @@ impl Layer<'_> {
         let chunk = self.chunk(span, input, output);
         match &self.vectors.moe {
             Some(vectors) => {
-                let moe = Moe { compute: self.compute, config: self.config, layer: self.number, vectors };
+                let next = self.next.and_then(|next| next.moe.as_ref());
+                let moe = Moe { compute: self.compute, config: self.config, layer: self.number, vectors, next };
                 moe.forward(moe_scratch, chunk)
             }
             None => self.dense().forward(self.compute, dense_scratch, chunk),

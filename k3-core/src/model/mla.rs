@@ -5,12 +5,12 @@
 //! times the weighted sum of latents: keys and values are never expanded. One position and many do the same sums in the
 //! same order.
 
-use alloc::vec;
 use alloc::vec::Vec;
 
 use super::chunks::{Chunks, for_each_chunk};
 use super::compute::Compute;
 use super::positions::{Positions, Span};
+use super::room::Room;
 use super::state::MlaState;
 use super::weights::MlaVectors;
 use crate::Result;
@@ -54,22 +54,22 @@ pub(super) struct MlaScratch {
 }
 
 impl MlaScratch {
-    pub fn new(config: &MlaConfig, positions: usize, threads: usize, capacity: usize) -> Self {
-        let per_head = |width| vec![0.0; positions * config.heads * width];
+    pub fn new(config: &MlaConfig, positions: usize, [threads, capacity]: [usize; 2], room: &mut Room) -> Self {
+        let mut per_head = |width| room.zeros(positions * config.heads * width);
         Self {
-            query_latent: vec![0.0; positions * config.query_rank],
             query: per_head(config.key_dim()),
             absorbed: per_head(config.cache_width()),
             attended: per_head(config.latent),
             value: per_head(config.value_dim),
             gate: per_head(config.value_dim),
-            scores: vec![0.0; threads * head_group(config.heads) * capacity],
+            query_latent: room.zeros(positions * config.query_rank),
+            scores: room.zeros(threads * head_group(config.heads) * capacity),
         }
     }
 }
 
 /// How many heads attend together: a divisor of their number.
-pub(super) fn head_group(heads: usize) -> usize {
+fn head_group(heads: usize) -> usize {
     (1..=MAX_HEAD_GROUP).rev().find(|group| heads.is_multiple_of(*group)).unwrap_or(1)
 }
 

@@ -1,10 +1,10 @@
 //! The gated MLP `down · SiTU(gate·x, up·x)`: the dense feed-forward half, and the shared experts.
 
-use alloc::vec;
 use alloc::vec::Vec;
 
 use super::compute::Compute;
 use super::positions::Positions;
+use super::room::Room;
 use crate::Result;
 use crate::checkpoint::names::TensorId;
 use crate::config::SituConfig;
@@ -30,8 +30,8 @@ pub(super) struct MlpScratch {
 }
 
 impl MlpScratch {
-    pub fn new(positions: usize, width: usize) -> Self {
-        Self { gate: vec![0.0; positions * width], up: vec![0.0; positions * width] }
+    pub fn new(positions: usize, width: usize, room: &mut Room) -> Self {
+        Self { gate: room.zeros(positions * width), up: room.zeros(positions * width) }
     }
 }
 

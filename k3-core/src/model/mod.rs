@@ -10,6 +10,7 @@ mod moe;
 pub mod order;
 mod positions;
 mod residual;
+mod room;
 pub mod scratch;
 pub mod sequence;
 pub mod source;
@@ -90,7 +91,8 @@ impl Model {
         compute.source.begin_pass(pass.logits)?;
         self.embed(compute, scratch, pass.tokens)?;
         for (number, vectors) in self.vectors.layers.iter().enumerate() {
-            let layer = Layer { compute, config: &self.config, number, vectors };
+            let next = self.vectors.layers.get(number + 1);
+            let layer = Layer { compute, config: &self.config, number, vectors, next };
             layer.forward(&mut state.layers[number], scratch, span)?;
         }
         self.final_norm(compute, scratch, span.count);

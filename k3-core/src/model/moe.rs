@@ -5,12 +5,12 @@
 //! Experts may arrive in any order, since each writes its output to a place of its own; the weighted sum is then taken in
 //! ascending order of expert ids. Each expert is asked for once, for all positions of the chunk that chose it.
 
-use alloc::vec;
 use alloc::vec::Vec;
 
 use super::compute::{Compute, Point};
 use super::mlp::{Mlp, MlpScratch, situ_glu_parallel};
 use super::positions::Positions;
+use super::room::Room;
 use super::source::Expert;
 use super::weights::MoeVectors;
 use crate::Result;
@@ -26,6 +26,8 @@ pub(super) struct Moe<'a> {
     pub config: &'a Config,
     pub layer: usize,
     pub vectors: &'a MoeVectors,
+    /// Those of the next layer, if that has experts too.
+    pub next: Option<&'a MoeVectors>,
 }
 
 /// Intermediate values of a chunk.
@@ -33,6 +35,7 @@ pub(super) struct MoeScratch {
     /// `[positions, experts]`
     scores: Vec<f32>,
     routes: Routes,
+    guess: Guess,
     /// `[positions, latent]`
     latent: Vec<f32>,
     /// `[positions, top_k, latent]`: the output of each chosen expert.
@@ -59,6 +62,14 @@ struct Routes {
     starts: Vec<usize>,
 }
 
+/// Which experts the next layer may choose.
+struct Guess {
+    /// `[top_k]`
+    ids: Vec<usize>,
+    /// `[top_k]`
+    weights: Vec<f32>,
+}
+
 /// Intermediate values of one expert, for at most all positions of a chunk.
 struct ExpertScratch {
     /// `[positions, latent]`: inputs, then outputs.
@@ -70,12 +81,16 @@ struct ExpertScratch {
 }
 
 impl MoeScratch {
-    pub fn new(config: &Config, positions: usize) -> Self {
+    pub fn new(config: &Config, positions: usize, room: &mut Room) -> Self {
         let moe = &config.moe;
-        let buffer = |width| vec![0.0; positions * width];
+        let routes = Routes::new(positions * moe.top_k, room);
+        let guess = Guess { ids: room.zeros(moe.top_k), weights: room.zeros(moe.top_k) };
+        let shared = MlpScratch::new(positions, moe.shared_width, room);
+        let mut buffer = |width| room.zeros(positions * width);
         Self {
             scores: buffer(moe.experts),
-            routes: Routes::new(positions * moe.top_k),
+            routes,
+            guess,
             latent: buffer(moe.latent),
             outputs: buffer(moe.top_k * moe.latent),
             sum: buffer(moe.latent),
@@ -85,19 +100,19 @@ impl MoeScratch {
                 gate: buffer(moe.expert_width),
                 up: buffer(moe.expert_width),
             },
-            shared: MlpScratch::new(positions, moe.shared_width),
+            shared,
         }
     }
 }
 
 impl Routes {
-    fn new(places: usize) -> Self {
+    fn new(places: usize, room: &mut Room) -> Self {
         Self {
-            ids: vec![0; places],
-            weights: vec![0.0; places],
-            places: Vec::with_capacity(places),
-            experts: Vec::with_capacity(places),
-            starts: Vec::with_capacity(places + 1),
+            ids: room.zeros(places),
+            weights: room.zeros(places),
+            places: room.reserved(places),
+            experts: room.reserved(places),
+            starts: room.reserved(places + 1),
         }
     }
 
@@ -125,6 +140,7 @@ impl Moe<'_> {
         let positions = span.count;
         self.route(scratch, x, positions)?;
         self.compute.source.announce_experts(self.layer, &scratch.routes.experts);
+        self.guess(scratch, x, positions)?;
         self.shared().forward(self.compute, &mut scratch.shared, Positions { span, x, out })?;
         let latent = &mut scratch.latent[..positions * self.config.moe.latent];
         self.compute.linear(self.id(LayerTensor::LatentDown), x, latent)?;
@@ -162,6 +178,21 @@ impl Moe<'_> {
             let places = positions * top_k;
             observer.observe_choice(self.layer, &routes.ids[..places], &routes.weights[..places]);
         }
+        Ok(())
+    }
+
+    /// Applies the next layer's router to this layer's input, which is close to its own: what it would choose is worth
+    /// reading before it is asked for.
+    fn guess(&self, scratch: &mut MoeScratch, x: &[f32], positions: usize) -> Result<()> {
+        let source = self.compute.source;
+        let wanted = source.guesses_wanted().min(self.config.moe.top_k);
+        let Some(next) = self.next.filter(|_| positions == 1 && wanted > 0) else { return Ok(()) };
+        let MoeScratch { scores, guess, .. } = scratch;
+        let scores = &mut scores[..self.config.moe.experts];
+        self.compute.linear(TensorId::Layer(self.layer + 1, LayerTensor::Router), x, scores)?;
+        let (ids, weights) = (&mut guess.ids[..wanted], &mut guess.weights[..wanted]);
+        Choice { ids, weights }.choose(self.compute.kernels, &self.config.moe, scores, &next.router_bias);
+        source.suggest_experts(self.layer + 1, &guess.ids[..wanted]);
         Ok(())
     }
 

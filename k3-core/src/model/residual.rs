@@ -1,10 +1,10 @@
 //! The residual stream of a chunk: the sums of finished blocks, and of the block so far.
 
-use alloc::vec;
 use alloc::vec::Vec;
 
 use super::chunks::{Chunks, for_each_chunk};
 use super::compute::Compute;
+use super::room::Room;
 use crate::config::Config;
 use crate::ops::attn_residual::ResidualMix;
 
@@ -26,11 +26,11 @@ pub(super) struct Residual {
 }
 
 impl Residual {
-    pub fn new(config: &Config, positions: usize, threads: usize) -> Self {
+    pub fn new(config: &Config, positions: usize, threads: usize, room: &mut Room) -> Self {
         let most_sources = config.layers.len().div_ceil(config.residual_block) + 1;
         Self {
-            sources: vec![0.0; positions * most_sources * config.hidden],
-            scores: vec![0.0; threads * most_sources],
+            sources: room.zeros(positions * most_sources * config.hidden),
+            scores: room.zeros(threads * most_sources),
             hidden: config.hidden,
             most_sources,
             saved: 0,

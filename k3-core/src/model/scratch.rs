@@ -1,13 +1,13 @@
 //! Room for the intermediate values of a chunk, allocated once.
 
-use alloc::vec;
 use alloc::vec::Vec;
 
 use super::kda::KdaScratch;
-use super::mla::{MlaScratch, head_group};
+use super::mla::MlaScratch;
 use super::mlp::MlpScratch;
 use super::moe::MoeScratch;
 use super::residual::Residual;
+use super::room::Room;
 use crate::config::{Attention, Config, FeedForward};
 
 /// Everything a step writes to apart from the state. One layer's values are overwritten by the next.
@@ -62,17 +62,19 @@ impl WantedLogits {
 }
 
 impl Scratch {
-    /// The bytes of the part that grows with the capacity: the attention scores of every thread.
+    /// The bytes of all buffers that [`Scratch::new`] would make.
     #[must_use]
-    pub fn score_bytes(config: &Config, sizes: Sizes) -> u64 {
-        let has_cache = config.layers.iter().any(|layer| layer.attention == Attention::Mla);
-        let per_position = if has_cache { sizes.threads * head_group(config.mla.heads) } else { 0 };
-        4 * per_position as u64 * sizes.capacity as u64
+    pub fn bytes(config: &Config, sizes: Sizes) -> u64 {
+        Room::bytes(|room| Self::of(config, sizes, room))
     }
 
     /// Room for passes of the given sizes. Kinds of layers that the model does not have take none.
     #[must_use]
     pub fn new(config: &Config, sizes: Sizes) -> Self {
+        Self::of(config, sizes, &mut Room::Made)
+    }
+
+    fn of(config: &Config, sizes: Sizes, room: &mut Room) -> Self {
         let Sizes { chunk, capacity, threads, logits } = sizes;
         let has_attention = |kind| config.layers.iter().any(|layer| layer.attention == kind);
         let has_feed_forward = |kind| config.layers.iter().any(|layer| layer.feed_forward == kind);
@@ -81,14 +83,14 @@ impl Scratch {
         let cached = if has_cache { capacity } else { 0 };
         Self {
             positions: chunk,
-            residual: Residual::new(config, chunk, threads),
-            input: vec![0.0; chunk * config.hidden],
-            output: vec![0.0; chunk * config.hidden],
-            kda: KdaScratch::new(&config.kda, chunk_if(has_attention(Attention::Kda)), threads),
-            mla: MlaScratch::new(&config.mla, chunk_if(has_cache), threads, cached),
-            dense: MlpScratch::new(chunk_if(has_feed_forward(FeedForward::Dense)), config.dense_width),
-            moe: MoeScratch::new(config, chunk_if(has_feed_forward(FeedForward::Moe))),
-            logits: vec![0.0; logits.rows(chunk) * config.vocabulary],
+            residual: Residual::new(config, chunk, threads, room),
+            input: room.zeros(chunk * config.hidden),
+            output: room.zeros(chunk * config.hidden),
+            kda: KdaScratch::new(&config.kda, chunk_if(has_attention(Attention::Kda)), threads, room),
+            mla: MlaScratch::new(&config.mla, chunk_if(has_cache), [threads, cached], room),
+            dense: MlpScratch::new(chunk_if(has_feed_forward(FeedForward::Dense)), config.dense_width, room),
+            moe: MoeScratch::new(config, chunk_if(has_feed_forward(FeedForward::Moe)), room),
+            logits: room.zeros(logits.rows(chunk) * config.vocabulary),
         }
     }
 }

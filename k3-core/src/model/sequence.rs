@@ -112,11 +112,7 @@ impl<'a> Sequence<'a> {
     /// # Errors
     /// Those of [`Model::forward`]; the sequence is then empty.
     pub fn extend_while(&mut self, transcript: &[u32], go_on: &mut dyn FnMut(usize) -> bool) -> Result<Option<&[f32]>> {
-        // Passes that were stopped before the last one of a prompt left no logits to choose from.
-        if self.fed.ids.len() == transcript.len() && self.fed.logits.is_empty() {
-            self.reset();
-        }
-        let new = &transcript[self.fed.ids.len()..];
+        let new = self.unfed(transcript);
         let split = new.len().saturating_sub(1) / self.chunk * self.chunk;
         let (before, last) = new.split_at(split);
         let unwanted = before.chunks(self.chunk).map(|tokens| (tokens, WantedLogits::None));
@@ -140,12 +136,38 @@ impl<'a> Sequence<'a> {
         transcript: &[u32],
         sink: &mut LogitSink<'_, E>,
     ) -> core::result::Result<&[f32], E> {
-        for tokens in transcript[self.fed.ids.len()..].chunks(self.chunk) {
+        self.extend_observed_while(transcript, sink, &mut |_| true)?;
+        Ok(&self.fed.logits)
+    }
+
+    /// Both [`Self::extend_observed`] and [`Self::extend_while`].
+    ///
+    /// # Errors
+    /// Those of [`Model::forward`] and of `sink`.
+    pub fn extend_observed_while<E: From<Error>>(
+        &mut self,
+        transcript: &[u32],
+        sink: &mut LogitSink<'_, E>,
+        go_on: &mut dyn FnMut(usize) -> bool,
+    ) -> core::result::Result<Option<&[f32]>, E> {
+        for tokens in self.unfed(transcript).chunks(self.chunk) {
             let start = self.fed.ids.len();
+            if !go_on(start) {
+                return Ok(None);
+            }
             let logits = self.pass(tokens, WantedLogits::All)?;
             sink(start..start + tokens.len(), logits)?;
         }
-        Ok(&self.fed.logits)
+        Ok(Some(&self.fed.logits))
+    }
+
+    /// What is still to be fed of `transcript`: all of it if passes that were stopped before the last one of a prompt left
+    /// no logits to choose from.
+    fn unfed<'t>(&mut self, transcript: &'t [u32]) -> &'t [u32] {
+        if self.fed.ids.len() == transcript.len() && self.fed.logits.is_empty() {
+            self.reset();
+        }
+        &transcript[self.fed.ids.len()..]
     }
 
     /// Feeds one chunk and returns the logits it asks for.

@@ -56,6 +56,17 @@ pub trait WeightSource: Sync {
         let _ = (layer, ids);
     }
 
+    /// How many experts of the next layer to guess while those of one are used, in a pass over one position; 0 for none.
+    /// A source that wants any hands out the router of the next layer out of turn.
+    fn guesses_wanted(&self) -> usize {
+        0
+    }
+
+    /// Says which experts of `layer` are likely to be asked for next. Nothing depends on it.
+    fn suggest_experts(&self, layer: usize, ids: &[usize]) {
+        let _ = (layer, ids);
+    }
+
     /// Hands each expert of `ids` to `visit` once, in any order, with its place in `ids`.
     ///
     /// # Errors

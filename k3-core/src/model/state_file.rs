@@ -5,10 +5,11 @@
 //! | bytes | what |
 //! |---|---|
 //! | 8 | `k3-state` |
-//! | 4 | version, 1 |
+//! | 4 | version, 2 |
 //! | 8 | fingerprint of the config |
 //! | 8 | fingerprint of the weights |
 //! | 8 | number of positions |
+//! | 8 | number of logits: as many as there are ids, or 0 if the last pass wanted none |
 //! | 4 each | the ids fed, one for each position |
 //! | 4 each | the logits that followed the last of them, f32 |
 //! | 4 each | the f32 values of each layer: KDA the recurrent state and three histories, MLA a cache row for each position |
@@ -27,9 +28,9 @@ use crate::host::Storage;
 use crate::{Error, Result};
 
 const MAGIC: [u8; 8] = *b"k3-state";
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 /// Bytes in front of the ids.
-const HEADER_BYTES: usize = 36;
+const HEADER_BYTES: usize = 44;
 const CHECKSUM_BYTES: u64 = 8;
 /// Bytes that are converted at once.
 const PIECE_BYTES: usize = 1 << 16;
@@ -53,7 +54,7 @@ pub struct Saved {
     pub state: State,
     /// The ids that led to it, one for each position.
     pub ids: Vec<u32>,
-    /// The logits that followed the last of them, `[vocabulary]`.
+    /// The logits that followed the last of them, `[vocabulary]`, or empty if the last pass wanted none.
     pub logits: Vec<f32>,
 }
 
@@ -64,7 +65,7 @@ impl Saved {
     /// Those of `sink`.
     pub fn write<E>(&self, fingerprint: Fingerprint, sink: &mut ByteSink<'_, E>) -> core::result::Result<(), E> {
         let mut writer = Writer { sink, hash: Xxh3Default::new(), piece: Vec::with_capacity(PIECE_BYTES) };
-        writer.bytes(&header(fingerprint, self.ids.len() as u64))?;
+        writer.bytes(&header(fingerprint, [self.ids.len(), self.logits.len()]))?;
         writer.values(&self.ids, u32::to_le_bytes)?;
         writer.values(&self.logits, f32::to_le_bytes)?;
         for layer in &self.state.layers {
@@ -82,15 +83,18 @@ impl Saved {
     /// or has more positions than there is room for; [`Error::Read`].
     pub fn read(storage: &dyn Storage, config: &Config, fingerprint: Fingerprint, capacity: usize) -> Result<Self> {
         let mut reader = Reader { storage, offset: 0, hash: Xxh3Default::new(), piece: vec![0; PIECE_BYTES] };
-        let positions = check_header(&mut reader, fingerprint)?;
+        let Counts { positions, logits } = check_header(&mut reader, fingerprint)?;
         let room = usize::try_from(positions).ok().filter(|positions| *positions <= capacity);
         let positions =
             room.ok_or_else(|| refuse(format!("it has {positions} positions, with room for {capacity}")))?;
-        check_length(storage, config, positions)?;
+        let vocabulary = config.vocabulary;
+        let logits = [0, vocabulary].into_iter().find(|&possible| possible as u64 == logits);
+        let logits = logits.ok_or_else(|| refuse("it is damaged: it has logits for another number of ids".into()))?;
+        check_length(storage, config, [positions, logits])?;
 
         let mut ids = vec![0; positions];
         reader.values(&mut ids, u32::from_le_bytes)?;
-        let mut logits = vec![0.0; config.vocabulary];
+        let mut logits = vec![0.0; logits];
         reader.values(&mut logits, f32::from_le_bytes)?;
         let mut state = State::new(config, capacity);
         state.begin_pass(positions)?;
@@ -109,18 +113,25 @@ fn refuse(reason: String) -> Error {
     Error::State(reason)
 }
 
-fn header(fingerprint: Fingerprint, positions: u64) -> [u8; HEADER_BYTES] {
+fn header(fingerprint: Fingerprint, [positions, logits]: [usize; 2]) -> [u8; HEADER_BYTES] {
     let mut header = [0; HEADER_BYTES];
     header[..8].copy_from_slice(&MAGIC);
     header[8..12].copy_from_slice(&VERSION.to_le_bytes());
     header[12..20].copy_from_slice(&fingerprint.config.to_le_bytes());
     header[20..28].copy_from_slice(&fingerprint.weights.to_le_bytes());
-    header[28..].copy_from_slice(&positions.to_le_bytes());
+    header[28..36].copy_from_slice(&(positions as u64).to_le_bytes());
+    header[36..].copy_from_slice(&(logits as u64).to_le_bytes());
     header
 }
 
-/// Checks everything in front of the ids; returns the number of positions.
-fn check_header(reader: &mut Reader<'_>, fingerprint: Fingerprint) -> Result<u64> {
+/// How much is in a file, as its header says.
+struct Counts {
+    positions: u64,
+    logits: u64,
+}
+
+/// Checks everything in front of the counts.
+fn check_header(reader: &mut Reader<'_>, fingerprint: Fingerprint) -> Result<Counts> {
     if reader.storage.len() < HEADER_BYTES as u64 + CHECKSUM_BYTES {
         return Err(refuse("it is too short for a state file".into()));
     }
@@ -135,20 +146,20 @@ fn check_header(reader: &mut Reader<'_>, fingerprint: Fingerprint) -> Result<u64
         return Err(refuse(format!("it has version {version}, this program reads version {VERSION}")));
     }
     let (numbers, _) = rest[4..].as_chunks();
-    let [config, weights, positions] = [numbers[0], numbers[1], numbers[2]].map(u64::from_le_bytes);
+    let [config, weights, positions, logits] = [numbers[0], numbers[1], numbers[2], numbers[3]].map(u64::from_le_bytes);
     if config != fingerprint.config {
         return Err(refuse("it was saved under another configuration".into()));
     }
     if weights != fingerprint.weights {
         return Err(refuse("it was saved with another model's weights".into()));
     }
-    Ok(positions)
+    Ok(Counts { positions, logits })
 }
 
 /// The length is known before anything is allocated for it.
-fn check_length(storage: &dyn Storage, config: &Config, positions: usize) -> Result<()> {
+fn check_length(storage: &dyn Storage, config: &Config, [positions, logits]: [usize; 2]) -> Result<()> {
     let values: u64 = config.layers.iter().map(|kind| State::layer_values(config, kind.attention, positions)).sum();
-    let numbers = positions as u64 + config.vocabulary as u64 + values;
+    let numbers = positions as u64 + logits as u64 + values;
     let wanted = HEADER_BYTES as u64 + 4 * numbers + CHECKSUM_BYTES;
     let length = storage.len();
     if length != wanted {

@@ -7,6 +7,7 @@ use alloc::vec::Vec;
 
 use xxhash_rust::xxh3::Xxh3Default;
 
+use super::room::Room;
 use super::source::WeightSource;
 use crate::Result;
 use crate::checkpoint::names::{LayerTensor, TensorId};
@@ -113,7 +114,17 @@ impl Vectors {
     /// # Errors
     /// Those of the weight source.
     pub fn load(config: &Config, source: &dyn WeightSource) -> Result<Self> {
-        let reader = Reader { config, source };
+        Self::read(config, &mut |id, values| source.vector(id, values), &mut Room::Made)
+    }
+
+    /// The bytes that they take.
+    #[must_use]
+    pub fn bytes(config: &Config) -> u64 {
+        Room::bytes(|room| Self::read(config, &mut |_, _| Ok(()), room))
+    }
+
+    fn read(config: &Config, source: &mut VectorSource<'_>, room: &mut Room) -> Result<Self> {
+        let mut reader = Reader { config, source, room };
         let layers = config.layers.iter().enumerate();
         Ok(Self {
             layers: layers.map(|(layer, &kind)| reader.layer(layer, kind)).collect::<Result<_>>()?,
@@ -123,27 +134,32 @@ impl Vectors {
     }
 }
 
-struct Reader<'a> {
+/// Fills the second argument with the vector.
+type VectorSource<'a> = dyn FnMut(TensorId, &mut [f32]) -> Result<()> + 'a;
+
+struct Reader<'a, 's> {
     config: &'a Config,
-    source: &'a dyn WeightSource,
+    source: &'a mut VectorSource<'s>,
+    room: &'a mut Room,
 }
 
-impl Reader<'_> {
-    fn vector(&self, id: TensorId, length: usize) -> Result<Vec<f32>> {
-        let mut values = vec![0.0; length];
-        self.source.vector(id, &mut values)?;
+impl Reader<'_, '_> {
+    fn vector(&mut self, id: TensorId, length: usize) -> Result<Vec<f32>> {
+        let mut values = self.room.zeros(length);
+        (self.source)(id, &mut values)?;
         Ok(values)
     }
 
     /// The product of a key norm's weight and a projection row.
-    fn key_weight(&self, norm: TensorId, projection: TensorId) -> Result<Vec<f32>> {
+    fn key_weight(&mut self, norm: TensorId, projection: TensorId) -> Result<Vec<f32>> {
         let mut weight = self.vector(norm, self.config.hidden)?;
-        let projection = self.vector(projection, self.config.hidden)?;
-        weight.iter_mut().zip(projection).for_each(|(weight, factor)| *weight *= factor);
+        let mut factors = vec![0.0; weight.len()];
+        (self.source)(projection, &mut factors)?;
+        weight.iter_mut().zip(factors).for_each(|(weight, factor)| *weight *= factor);
         Ok(weight)
     }
 
-    fn layer(&self, layer: usize, kind: LayerKind) -> Result<LayerVectors> {
+    fn layer(&mut self, layer: usize, kind: LayerKind) -> Result<LayerVectors> {
         let hidden = self.config.hidden;
         let id = |tensor| TensorId::Layer(layer, tensor);
         let attention_residual = if layer == 0 {
@@ -167,29 +183,34 @@ impl Reader<'_> {
         })
     }
 
-    fn kda(&self, layer: usize) -> Result<KdaVectors> {
+    fn kda(&mut self, layer: usize) -> Result<KdaVectors> {
         let kda = &self.config.kda;
-        let vector = |tensor, length| self.vector(TensorId::Layer(layer, tensor), length);
-        let taps = |tensor| vector(tensor, kda.channels() * kda.taps);
+        let mut vector = |tensor, length| self.vector(TensorId::Layer(layer, tensor), length);
+        let taps = kda.channels() * kda.taps;
         Ok(KdaVectors {
-            taps: [taps(LayerTensor::QueryConv)?, taps(LayerTensor::KeyConv)?, taps(LayerTensor::ValueConv)?],
+            taps: [
+                vector(LayerTensor::QueryConv, taps)?,
+                vector(LayerTensor::KeyConv, taps)?,
+                vector(LayerTensor::ValueConv, taps)?,
+            ],
             a_log: vector(LayerTensor::ALog, kda.heads)?,
             dt_bias: vector(LayerTensor::DtBias, kda.channels())?,
             output_norm: vector(LayerTensor::OutputNorm, kda.head_dim)?,
         })
     }
 
-    fn mla(&self, layer: usize) -> Result<MlaVectors> {
-        let vector = |tensor, length| self.vector(TensorId::Layer(layer, tensor), length);
+    fn mla(&mut self, layer: usize) -> Result<MlaVectors> {
+        let mla = &self.config.mla;
+        let mut vector = |tensor, length| self.vector(TensorId::Layer(layer, tensor), length);
         Ok(MlaVectors {
-            query_norm: vector(LayerTensor::QueryDownNorm, self.config.mla.query_rank)?,
-            latent_norm: vector(LayerTensor::KeyValueDownNorm, self.config.mla.latent)?,
+            query_norm: vector(LayerTensor::QueryDownNorm, mla.query_rank)?,
+            latent_norm: vector(LayerTensor::KeyValueDownNorm, mla.latent)?,
         })
     }
 
-    fn moe(&self, layer: usize) -> Result<MoeVectors> {
+    fn moe(&mut self, layer: usize) -> Result<MoeVectors> {
         let moe = &self.config.moe;
-        let vector = |tensor, length| self.vector(TensorId::Layer(layer, tensor), length);
+        let mut vector = |tensor, length| self.vector(TensorId::Layer(layer, tensor), length);
         let latent_norm = if moe.latent_norm { vector(LayerTensor::LatentNorm, moe.latent)? } else { Vec::new() };
         Ok(MoeVectors { router_bias: vector(LayerTensor::RouterBias, moe.experts)?, latent_norm })
     }

@@ -1,5 +1,6 @@
 //! Where weights come from when they are not arrays of a test.
 
+pub mod cache;
 pub mod resident;
 pub mod sliced;
 pub mod trunk;

@@ -44,22 +44,40 @@ pub struct Trunk {
 }
 
 impl Run {
-    /// Some rows of a tensor that lies at `location`.
+    /// All rows of a tensor that lies at `location`.
     #[must_use]
-    pub fn of(tensor: TensorId, location: Location, rows: Range<usize>) -> Self {
-        let part = |span: Span| {
-            let row_bytes = span.bytes / location.rows as u64;
-            let offset = span.offset + rows.start as u64 * row_bytes;
-            Span { offset, bytes: rows.len() as u64 * row_bytes, ..span }
-        };
-        let (data, scales) = (part(location.data), location.scales.map(part));
-        Self { tensor, columns: location.columns, encoding: location.encoding, data, scales, rows }
+    pub fn whole(tensor: TensorId, location: Location) -> Self {
+        let Location { encoding, rows, columns, data, scales } = location;
+        Self { tensor, rows: 0..rows, columns, encoding, data, scales }
     }
 
     /// The bytes that are read for it.
     #[must_use]
     pub fn bytes(&self) -> u64 {
         self.data.bytes + self.scales.map_or(0, |scales| scales.bytes)
+    }
+
+    /// Some of its rows, counted as those of the tensor.
+    ///
+    /// # Panics
+    /// If the run does not have them.
+    #[must_use]
+    pub fn part(&self, rows: Range<usize>) -> Self {
+        assert!(self.rows.start <= rows.start && rows.end <= self.rows.end, "rows {rows:?} of {:?}", self.rows);
+        let before = rows.start - self.rows.start;
+        let part = |span: Span| {
+            let row_bytes = span.bytes / self.rows.len() as u64;
+            let offset = span.offset + before as u64 * row_bytes;
+            Span { offset, bytes: rows.len() as u64 * row_bytes, ..span }
+        };
+        Self { data: part(self.data), scales: self.scales.map(part), rows, ..self.clone() }
+    }
+
+    /// Whether `next` goes on where this run ends, so that both together are stored like one.
+    #[must_use]
+    pub fn is_continued_by(&self, next: &Self) -> bool {
+        let is_plain = matches!(self.encoding, Encoding::F32 | Encoding::Bf16);
+        is_plain && self.tensor == next.tensor && self.encoding == next.encoding && self.rows.end == next.rows.start
     }
 
     /// The rows, out of bytes that were read: those of [`Run::data`] and of [`Run::scales`].
@@ -70,6 +88,7 @@ impl Run {
             Encoding::F32 => Matrix::f32(data, rows, columns),
             Encoding::Bf16 => Matrix::bf16(data, rows, columns),
             Encoding::Mxfp4 => Matrix::mxfp4(data, scales, rows, columns),
+            Encoding::Dict { escapes } => Matrix::dict(data, rows, columns, escapes),
         }
     }
 }
@@ -128,9 +147,9 @@ pub fn tensors_in_order(config: &Config) -> Vec<TensorId> {
 
 /// Cuts a tensor into runs of whole rows.
 fn runs_of(tensor: TensorId, location: Location) -> impl Iterator<Item = Run> {
-    let Location { rows, data, scales, .. } = location;
-    let row_bytes = (data.bytes + scales.map_or(0, |span| span.bytes)) / rows as u64;
-    let most = usize::try_from(RUN_BYTES / row_bytes).unwrap_or(usize::MAX).max(1);
+    let whole = Run::whole(tensor, location);
+    let rows = location.rows;
+    let most = usize::try_from(RUN_BYTES / (whole.bytes() / rows as u64)).unwrap_or(usize::MAX).max(1);
     let step = if is_used_whole(tensor) { rows } else { most };
-    (0..rows).step_by(step).map(move |start| Run::of(tensor, location, start..rows.min(start.saturating_add(step))))
+    (0..rows).step_by(step).map(move |start| whole.part(start..rows.min(start.saturating_add(step))))
 }

@@ -66,6 +66,14 @@ impl WeightSource for Counting<'_> {
         self.source.announce_experts(layer, ids);
     }
 
+    fn guesses_wanted(&self) -> usize {
+        self.source.guesses_wanted()
+    }
+
+    fn suggest_experts(&self, layer: usize, ids: &[usize]) {
+        self.source.suggest_experts(layer, ids);
+    }
+
     fn experts(&self, layer: usize, ids: &[usize], visit: &mut ExpertVisitor<'_>) -> Result<()> {
         self.source.experts(layer, ids, &mut |place, expert| {
             [expert.gate, expert.up, expert.down].iter().for_each(|matrix| self.count(matrix));

@@ -5,5 +5,6 @@
 pub mod counting;
 pub mod decode;
 pub mod dict;
+pub mod disk;
 pub mod kernels;
 pub mod turns;

@@ -6,7 +6,6 @@
 
 mod command;
 mod input;
-mod interrupt;
 mod lines;
 mod predictor;
 mod repl;
@@ -19,7 +18,6 @@ mod turn;
 
 pub use command::{Command, HELP};
 pub use input::{Entry, Input, PipedInput};
-pub use interrupt::Interrupt;
 pub use lines::{Lines, Message};
 pub use predictor::{Predictor, ThreadedSequence};
 pub use repl::Repl;

@@ -5,8 +5,8 @@ use std::io::{self, Write};
 use k3_core::chat::Channel;
 use k3_core::model::sequence::Reuse;
 
-use super::interrupt::Interrupt;
 use super::turn::{Progress, Watcher};
+use crate::interrupt::Interrupt;
 
 const DIM: &str = "\x1b[2m";
 const NORMAL: &str = "\x1b[0m";

@@ -2,17 +2,27 @@
 
 use std::path::PathBuf;
 
+use k3_core::checkpoint::Checkpoint;
 use k3_core::host::Workers;
 
 use crate::args::EngineArgs;
+use crate::bench::disk::{self, PassRead};
+use crate::bench::turns::median;
 use crate::bench::{decode, dict, kernels};
+use crate::checkpoint::Folder;
 use crate::engine::{self, Engine};
 use crate::failure::{Failure, Outcome};
+use crate::plan::Demand;
+use crate::streaming::Files;
 use crate::workers::{Threads, default_threads};
 
 /// Arguments of `bench`.
 #[derive(Debug, clap::Args)]
+#[command(args_conflicts_with_subcommands = true)]
 pub struct BenchArgs {
+    /// Something else to measure
+    #[command(subcommand)]
+    pub other: Option<Other>,
     /// Also time decode steps on this checkpoint
     #[arg(value_name = "DIR")]
     pub checkpoint: Option<PathBuf>,
@@ -24,11 +34,35 @@ pub struct BenchArgs {
     pub engine: EngineArgs,
 }
 
+/// What can be measured besides.
+#[derive(Debug, clap::Subcommand)]
+pub enum Other {
+    /// How fast the drives deliver what a token needs: the reads of a pass, with nothing in memory and nothing computed
+    Disk(DiskArgs),
+}
+
+/// Arguments of `bench disk`.
+#[derive(Debug, clap::Args)]
+pub struct DiskArgs {
+    /// The checkpoint directory
+    #[arg(value_name = "DIR")]
+    pub checkpoint: PathBuf,
+    /// How often a token's weights are read; the median counts
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..))]
+    pub rounds: u32,
+    /// How to load and compute
+    #[command(flatten)]
+    pub engine: EngineArgs,
+}
+
 /// Runs the command.
 ///
 /// # Errors
 /// If the checkpoint cannot be loaded or computed with.
 pub fn run(args: &BenchArgs) -> Outcome {
+    if let Some(Other::Disk(args)) = &args.other {
+        return disk(args);
+    }
     let rounds = args.rounds as usize;
     let kernels = engine::kernels(args.engine.backend.as_deref())?;
     println!("{} kernels, one thread, medians of {rounds} rounds in turns", kernels.backend().name());
@@ -37,7 +71,8 @@ pub fn run(args: &BenchArgs) -> Outcome {
     let rates = threads.enter(|| dict::measure(&kernels, &threads, rounds)).map_err(Failure::failed)?;
     print_dict(&rates, threads.threads());
     let Some(folder) = &args.checkpoint else { return Ok(()) };
-    let engine = Engine::open(folder, &args.engine)?;
+    let demand = Demand { at_once: 1, ..Demand::positions(rounds + 1) };
+    let engine = Engine::open(folder, &args.engine, &demand)?;
     engine.enter(|| print_decode(&engine, rounds))
 }
 
@@ -57,6 +92,19 @@ fn print_dict(rates: &dict::DictRates, threads: usize) {
     line(&format!("dictionary from memory, {threads} threads"), &gigabytes(rates.dict_product), &ratio);
     line("decoding in cache, one thread", &gigabytes(rates.decode), "");
     line("checking in cache, one thread", &gigabytes(rates.check), "");
+}
+
+fn disk(args: &DiskArgs) -> Outcome {
+    let config = engine::read_config(&args.checkpoint, args.engine.config.as_deref())?;
+    let folder = Folder { path: args.checkpoint.clone() };
+    let checkpoint = Checkpoint::open(&folder, &config, config.layers.len())?;
+    let files = Files::of_checkpoint(checkpoint, &config)?;
+    let passes = disk::measure(files, args.rounds as usize)?;
+    for pass in &passes {
+        println!("{:.3} GB in {:.3} s: {:.2} GB/s", pass.bytes as f64 / 1e9, pass.seconds, pass.rate() / 1e9);
+    }
+    println!("median {:.2} GB/s", median(passes.iter().map(PassRead::rate).collect()) / 1e9);
+    Ok(())
 }
 
 fn print_kernels(rates: &kernels::KernelRates) {

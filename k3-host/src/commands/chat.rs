@@ -10,11 +10,12 @@ use k3_core::model::scratch::WantedLogits;
 
 use crate::args::EngineArgs;
 use crate::chat::{
-    HistoryFile, Input, Interrupt, Look, PipedInput, Repl, Screen, Session, Settings, TerminalInput, Thoughts,
-    ThreadedSequence,
+    HistoryFile, Input, Look, PipedInput, Repl, Screen, Session, Settings, TerminalInput, Thoughts, ThreadedSequence,
 };
 use crate::engine::Engine;
 use crate::failure::{Failure, Outcome};
+use crate::interrupt::Interrupt;
+use crate::plan::Demand;
 use crate::sampling::SamplingArgs;
 use crate::tokenizer;
 
@@ -48,8 +49,8 @@ pub struct ChatArgs {
     /// End an answer at this id too; may be given more than once
     #[arg(long = "stop-id", value_name = "ID")]
     pub stop_ids: Vec<u32>,
-    /// Room for a conversation of this many ids [default: as many as the model was made for, in at most half of the
-    /// memory that is available]
+    /// Room for a conversation of this many ids [default: as many as the model was made for, in at most a quarter of the
+    /// memory that could make it faster]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub context: Option<u32>,
     /// How to choose among the ids
@@ -73,14 +74,18 @@ pub fn run(args: &ChatArgs) -> Outcome {
     let sampler = args.sampling.sampler()?;
     let saved = HistoryFile::open(args.history.as_deref(), args.system.as_deref())?;
     let tokenizer = tokenizer::load(args.tok.as_deref().unwrap_or(&args.checkpoint))?;
-    let engine = Engine::open(&args.checkpoint, &args.engine)?;
+    let demand = match args.context {
+        Some(context) => Demand::positions(context as usize),
+        None => Demand::as_many_as_fit(),
+    };
+    let engine = Engine::open(&args.checkpoint, &args.engine, &demand)?;
     let config = engine.model().config();
     tokenizer.check_model(config.vocabulary)?;
     if let Some(id) = args.stop_ids.iter().find(|&&id| id as usize >= config.vocabulary) {
         let last = config.vocabulary - 1;
         return Err(Failure::refused(format!("--stop-id: {id} is outside the vocabulary: ids go from 0 to {last}")));
     }
-    let capacity = args.context.map_or_else(|| engine.default_capacity(), |context| context as usize);
+    let capacity = engine.planned_capacity().unwrap_or(config.max_positions);
     let predictor = ThreadedSequence::new(&engine, engine.sequence(capacity, WantedLogits::Last)?);
     let settings = Settings {
         thinking: if args.no_think { Thinking::Off } else { Thinking::On(Some(args.thinking_effort)) },
@@ -91,7 +96,7 @@ pub fn run(args: &ChatArgs) -> Outcome {
     let session = Session::new(predictor, &tokenizer, settings, saved)?;
     let thoughts = if args.show_thinking { Thoughts::Shown } else { Thoughts::Hidden };
     if std::io::stdin().is_terminal() && std::io::stdout().is_terminal() {
-        let screen = Screen::standard(Look::Terminal, thoughts, Interrupt::on_ctrl_c()?);
+        let screen = Screen::standard(Look::Terminal, thoughts, Interrupt::of_turn()?);
         let asked = session.history().entries().iter().filter(|entry| entry.role == Speaker::User);
         let input = TerminalInput::new(asked.map(|entry| entry.content.as_str()))?;
         begin(session, Box::new(input), screen)

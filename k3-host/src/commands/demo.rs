@@ -11,6 +11,7 @@ use crate::bundled;
 use crate::engine::Engine;
 use crate::failure::{Failure, Outcome};
 use crate::oracle::Oracle;
+use crate::plan::Demand;
 
 /// The bundled 13-layer model in the released layout, with logits from the model's published code.
 static BUNDLED: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/../fixtures/oracle/a");
@@ -59,7 +60,12 @@ type Verdict = Result<String, String>;
 
 fn open(args: &DemoArgs) -> Outcome<(Engine, Oracle)> {
     match &args.checkpoint {
-        Some(folder) => Ok((Engine::open(folder, &args.engine)?, Oracle::read(&folder.join("expected"))?)),
+        Some(folder) => {
+            let oracle = Oracle::read(&folder.join("expected"))?;
+            let positions = oracle.full_ids.len().max(oracle.prompt_ids.len() + oracle.greedy_new_ids.len());
+            let demand = Demand { logits: WantedLogits::All, ..Demand::positions(positions) };
+            Ok((Engine::open(folder, &args.engine, &demand)?, oracle))
+        }
         None => {
             let (config, source) = bundled::open(&BUNDLED)?;
             Ok((Engine::new(config, source, &args.engine)?, Oracle::bundled(&BUNDLED)?))

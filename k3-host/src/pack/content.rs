@@ -40,6 +40,14 @@ impl Content {
         Ok(Self::new(bytes))
     }
 
+    /// The bytes, zeros too.
+    pub(super) fn into_bytes(self) -> Vec<u8> {
+        match self {
+            Self::Zeros(count) => vec![0; count as usize],
+            Self::Bytes(bytes) => bytes,
+        }
+    }
+
     /// How many bytes.
     pub(super) fn len(&self) -> u64 {
         match self {

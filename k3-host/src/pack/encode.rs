@@ -1,17 +1,22 @@
-//! From the bytes of a run in the checkpoint to those in `trunk.bin`.
+//! From the bytes of a run in the checkpoint to those in `trunk.bin`, and back.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, PoisonError};
 
+use k3_core::checkpoint::names::TensorId;
 use k3_core::config::Config;
+use k3_core::kernels::dict::{self, DictError};
+use k3_core::kernels::{Encoding, Kernels};
 use k3_core::stream::trunk::Run;
-use k3_core::stream::trunk_file::{Hash, Packing, StoredAs};
+use k3_core::stream::trunk_file::{Hash, Packing, StoredAs, may_use_dictionary};
 use xxhash_rust::xxh3::{Xxh3Default, xxh3_64};
 
 use super::content::Content;
 
 /// Encodes runs.
 pub(super) struct Encoder {
+    /// The tensors whose runs may get a dictionary.
+    dictionaries: BTreeSet<TensorId>,
     zeros: ZeroHashes,
 }
 
@@ -27,16 +32,46 @@ pub(super) struct Encoded {
 
 impl Encoder {
     /// One that packs for `config` in the given way.
-    pub(super) fn new(_packing: Packing, _config: &Config) -> Self {
-        Self { zeros: ZeroHashes::default() }
+    pub(super) fn new(packing: Packing, config: &Config) -> Self {
+        let dictionaries = match packing {
+            Packing::Raw => BTreeSet::new(),
+            Packing::Dict => may_use_dictionary(config),
+        };
+        Self { dictionaries, zeros: ZeroHashes::default() }
     }
 
-    /// Encodes a run of the checkpoint.
+    /// Encodes a run of the checkpoint. It gets a dictionary if it is smaller for it.
     pub(super) fn encode(&self, run: &Run, raw: Content) -> Encoded {
-        let (encoding, content) = (run.encoding.into(), raw);
+        let (encoding, content) = match self.with_dictionary(run, &raw) {
+            Some(content) => (StoredAs::Dict, content),
+            None => (run.encoding.into(), raw),
+        };
         let xxh3 = self.zeros.hash(&content);
         Encoded { encoding, content, xxh3 }
     }
+
+    fn with_dictionary(&self, run: &Run, raw: &Content) -> Option<Content> {
+        match raw {
+            Content::Bytes(bytes) if run.encoding == Encoding::Bf16 && self.dictionaries.contains(&run.tensor) => {
+                let encoded = dict::encode(bytes, run.rows.len(), run.columns)?;
+                Some(Content::new(encoded.data))
+            }
+            // Nothing is smaller than a hole.
+            _ => None,
+        }
+    }
+}
+
+/// The rows of a run of a packed trunk as they are in the checkpoint.
+///
+/// # Errors
+/// If the run has a dictionary and is damaged.
+pub(super) fn decode(kernels: &Kernels, run: &Run, stored: Content) -> Result<Content, DictError> {
+    let Encoding::Dict { .. } = run.encoding else { return Ok(stored) };
+    let bytes = stored.into_bytes();
+    let mut bf16 = vec![0; 2 * run.rows.len() * run.columns];
+    kernels.decode_dict(&run.matrix(&bytes, &[]), &mut bf16)?;
+    Ok(Content::new(bf16))
 }
 
 /// Hashes, of which those of zeros are computed once for each length.

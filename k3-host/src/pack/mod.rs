@@ -16,15 +16,14 @@ use std::ops::ControlFlow;
 use std::path::Path;
 
 use k3_core::checkpoint::Checkpoint;
-use k3_core::config::Config;
-use k3_core::stream::trunk::{Run, Trunk};
+use k3_core::stream::trunk::Run;
 use k3_core::stream::trunk_file::{Fingerprint, MANIFEST_FILE, Manifest, Packing};
 
 pub use open::{PackedTrunk, open};
 pub use verify::verify;
 
-use crate::failure::{Exit, Failure, Outcome};
-use crate::storage::FileStorage;
+use crate::checkpoint::OpenCheckpoint;
+use crate::failure::{Failure, Outcome};
 use batch::Batch;
 use encode::Encoder;
 use partial::Partial;
@@ -34,12 +33,10 @@ use partial::Partial;
 pub const BATCH_BYTES: u64 = 64 << 20;
 
 /// A trunk to be packed.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct Order<'a> {
-    /// The checkpoint, open for the layers of `config`.
-    pub checkpoint: &'a Checkpoint<FileStorage>,
-    /// The configuration, cut to the layers that are packed.
-    pub config: &'a Config,
+    /// The checkpoint, open for the layers that are packed.
+    pub model: &'a OpenCheckpoint,
     /// How to pack.
     pub packing: Packing,
     /// What to do with a trunk that is there.
@@ -86,25 +83,24 @@ pub struct Summary {
 ///
 /// # Errors
 /// A refusal before anything is written: if a trunk is there and is not to be replaced, if another pack is at work in the
-/// folder, or if the disk has too little space. [`Exit::Interrupted`] if `watch` stops it, and [`Exit::NotWritten`] if the
+/// folder, or if the disk has too little space. [`crate::failure::Exit::Interrupted`] if `watch` stops it, and [`crate::failure::Exit::NotWritten`] if the
 /// disk does: what is whole then stays for the next pack, and an old trunk stays as it was.
 pub fn write(order: &Order<'_>, folder: &Path, watch: &mut Watch<'_>) -> Outcome<Summary> {
     let manifest = folder.join(MANIFEST_FILE);
     if order.existing == Existing::Refuse && manifest.exists() {
         return Err(Failure::refused(format!("{} is there; --force replaces the trunk", manifest.display())));
     }
-    let Checkpoint { index, files } = order.checkpoint;
-    let trunk = Trunk::of_checkpoint(index, order.config);
-    let fingerprint = Fingerprint::of(index, files, order.config)?;
+    let OpenCheckpoint { config, checkpoint: Checkpoint { index, files }, trunk } = order.model;
+    let fingerprint = Fingerprint::of(index, files, config)?;
     let mut partial = Partial::open(folder, (order.packing, &fingerprint), trunk.runs())?;
     let resumed = partial.runs().len();
     let rest = &trunk.runs()[resumed..];
     space::check(folder, files, rest)?;
-    let work = Work { order, encoder: Encoder::new(order.packing, order.config), raw: raw_bytes(trunk.runs()) };
+    let work = Work { order, encoder: Encoder::new(order.packing, config), raw: raw_bytes(trunk.runs()) };
     work.write_runs(rest, &mut partial, watch)?;
     let manifest = Manifest::new(order.packing, fingerprint, partial.runs().to_vec());
     // What a reader will check is checked here first.
-    manifest.trunk(MANIFEST_FILE, index, order.config, manifest.bytes)?;
+    manifest.trunk(MANIFEST_FILE, index, config, manifest.bytes)?;
     let stored = manifest.runs.iter().map(|run| run.bytes).sum();
     let summary = Summary { bytes: manifest.bytes, stored, raw: work.raw, resumed };
     partial.publish(&manifest)?;
@@ -129,7 +125,7 @@ impl Work<'_> {
         while !stopped && !rest.is_empty() || waiting.is_some() {
             let (now, later) = rest.split_at(if stopped { 0 } else { batch_length(rest, self.order.batch_bytes) });
             let (encoded, written) = rayon::join(
-                || Batch::encode(now, &self.order.checkpoint.files, &self.encoder),
+                || Batch::encode(now, &self.order.model.checkpoint.files, &self.encoder),
                 || waiting.take().map_or(Ok(0), |batch| partial.append(&batch)),
             );
             done += written?;
@@ -143,8 +139,7 @@ impl Work<'_> {
 
 fn interrupted(done: u64, total: u64) -> Failure {
     let percent = done as f64 / total as f64 * 100.0;
-    let error = anyhow::anyhow!("stopped at {percent:.0} %; the same command goes on from there");
-    Failure { exit: Exit::Interrupted, error }
+    Failure::interrupted(format!("stopped at {percent:.0} %; the same command goes on from there"))
 }
 
 /// How many of the first runs make a batch; at least one, if there are any.

@@ -101,8 +101,13 @@ impl LoadedModel {
             // What was fed before stays in the sequence, so that each request feeds one id.
             let request = Request { prompt: &transcript, count: 1, stop_ids: &[], feeding: Feeding::Incremental };
             let clock = || now() / 1e3;
-            let hooks = Hooks::<k3_core::Error>::clock(&clock);
-            let steps = request.generate(&mut sequence, &mut Sampler::greedy(), hooks).map_err(JsError::from)?;
+            let mut steps = Vec::new();
+            let mut keep = |step| -> k3_core::Result<()> {
+                steps.push(step);
+                Ok(())
+            };
+            let hooks = Hooks::new(&clock, &mut keep);
+            request.generate(&mut sequence, &mut Sampler::greedy(), hooks).map_err(JsError::from)?;
             for step in steps {
                 on_step.call3(&JsValue::NULL, &step.id.into(), &step.logits_hash.into(), &step.seconds.into())?;
                 transcript.push(step.id);

@@ -5,11 +5,11 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use super::{ALIGNMENT, DATA_FILE, Manifest, StoredAs, StoredRun};
+use super::{ALIGNMENT, DATA_FILE, Manifest, Packing, StoredAs, StoredRun};
 use crate::checkpoint::names::TensorId;
 use crate::checkpoint::{CheckpointIndex, Location, Span};
 use crate::config::Config;
-use crate::kernels::Encoding;
+use crate::kernels::{Encoding, dict};
 use crate::model::order::{is_used_whole, matrices_of_pass};
 use crate::model::scratch::WantedLogits;
 use crate::stream::trunk::{RUN_BYTES, Run, Trunk, tensors_in_order};
@@ -59,14 +59,19 @@ impl Manifest {
     fn located(&self, index: &CheckpointIndex, config: &Config) -> Checked<Trunk> {
         let layers = config.layers.len();
         let mut rest = self.runs.iter().enumerate().filter(|(_, run)| run.is_needed_for(layers));
+        let dictionaries = match self.encoding {
+            Packing::Raw => BTreeSet::new(),
+            Packing::Dict => may_use_dictionary(config),
+        };
         let mut runs = Vec::new();
         for tensor in tensors_in_order(config) {
             let location = index.tensor(tensor).expect("an index has every tensor that its config asks for");
+            let may_use_dictionary = dictionaries.contains(&tensor) && location.encoding == Encoding::Bf16;
             let mut first_row = 0;
             while first_row < location.rows {
                 let missing = || format!("runs: row {first_row} of {tensor} and all that should follow are missing");
                 let (number, run) = rest.next().ok_or_else(missing)?;
-                let due = Due { tensor, location, first_row };
+                let due = Due { tensor, location, first_row, may_use_dictionary };
                 let located = due.check(run).and_then(|()| run.located());
                 runs.push(located.map_err(|reason| format!("runs[{number}].{reason}"))?);
                 first_row += run.rows;
@@ -130,12 +135,28 @@ impl Parts {
             StoredAs::F32 => (Encoding::F32, 0),
             StoredAs::Bf16 => (Encoding::Bf16, 0),
             StoredAs::Mxfp4 => (Encoding::Mxfp4, columns / SCALE_COLUMNS),
+            StoredAs::Dict => (Encoding::Dict { escapes: escapes(run)? }, 0),
         };
         let bytes = |row_bytes: usize| (row_bytes as u64).checked_mul(*rows as u64).filter(|bytes| *bytes >> 62 == 0);
         let data = encoding.row_bytes(*columns).and_then(bytes);
         let parts = data.zip(bytes(scale_columns)).map(|(data, scales)| Self { encoding, data, scales });
         parts.ok_or_else(|| format!("encoding: no {rows} rows of {columns} columns are {stored_as}"))
     }
+}
+
+/// How many escapes the rows of a run with a dictionary have: its length tells.
+fn escapes(run: &StoredRun) -> Checked<usize> {
+    let StoredRun { rows, columns, bytes, .. } = run;
+    let least = dict::stride(*columns, 0).ok_or_else(|| format!("encoding: no rows of {columns} columns are dict"))?;
+    let stride = usize::try_from(bytes / *rows as u64).unwrap_or(usize::MAX);
+    let escapes = stride.saturating_sub(least) / 3;
+    let is_exact = dict::stride(*columns, escapes) == Some(stride) && bytes.is_multiple_of(*rows as u64);
+    if !is_exact || stride >= 2 * columns {
+        return Err(format!(
+            "bytes: {bytes}, which no {rows} rows of {columns} columns take as dict, or which is no gain"
+        ));
+    }
+    Ok(escapes)
 }
 
 impl StoredRun {
@@ -166,12 +187,13 @@ struct Due {
     /// Where the checkpoint has the tensor.
     location: Location,
     first_row: usize,
+    may_use_dictionary: bool,
 }
 
 impl Due {
     /// Checks that `run` holds these rows, as they are in the checkpoint, and no more of them than a reader is made for.
     fn check(&self, run: &StoredRun) -> Checked {
-        let Self { tensor, location, first_row } = self;
+        let Self { tensor, location, first_row, may_use_dictionary } = self;
         if run.tensor != *tensor {
             return Err(format!("tensor: {}, where row {first_row} of {tensor} is due", run.tensor));
         }
@@ -182,14 +204,17 @@ impl Due {
             return Err(format!("columns: {}, but {tensor} has {}", run.columns, location.columns));
         }
         let due = StoredAs::from(location.encoding);
-        if run.encoding != due {
+        if run.encoding == StoredAs::Dict && !may_use_dictionary {
+            return Err(format!("encoding: dict, which {tensor} cannot be here"));
+        }
+        if run.encoding != StoredAs::Dict && run.encoding != due {
             return Err(format!("encoding: {}, but {tensor} is {due} in the checkpoint", run.encoding));
         }
         self.check_rows(run)
     }
 
     fn check_rows(&self, run: &StoredRun) -> Checked {
-        let Self { tensor, location, first_row } = self;
+        let Self { tensor, location, first_row, .. } = self;
         let most = location.rows - first_row;
         if run.rows > most {
             return Err(format!("rows: {}, but {tensor} has only {most} more", run.rows));

@@ -112,6 +112,8 @@ pub enum StoredAs {
     Bf16,
     /// [`Encoding::Mxfp4`]: all rows, then all scales.
     Mxfp4,
+    /// [`Encoding::Dict`] of what is bf16 in the checkpoint.
+    Dict,
 }
 
 impl From<Encoding> for StoredAs {
@@ -120,6 +122,7 @@ impl From<Encoding> for StoredAs {
             Encoding::F32 => Self::F32,
             Encoding::Bf16 => Self::Bf16,
             Encoding::Mxfp4 => Self::Mxfp4,
+            Encoding::Dict { .. } => Self::Dict,
         }
     }
 }

@@ -1,0 +1,293 @@
+//! The trunk: some tensors pinned in memory, the others read ahead of compute, run by run, in the order of a pass.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::ops::Range;
+use std::sync::mpsc::{Receiver, sync_channel};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+use k3_core::checkpoint::Span;
+use k3_core::checkpoint::names::{LayerTensor, Name, Part, TensorId};
+use k3_core::config::Config;
+use k3_core::kernels::Matrix;
+use k3_core::model::order::matrices_of_pass;
+use k3_core::model::scratch::WantedLogits;
+use k3_core::model::source::{MatrixVisitor, RowVisitor};
+use k3_core::stream::trunk::{Run, Trunk};
+use k3_core::{Error, Result};
+use memmap2::MmapMut;
+
+use super::buffer::{Placement, allocate};
+use super::drives::Drives;
+use crate::traffic::Traffic;
+
+/// The trunk of a model, read as a pass needs it.
+pub struct TrunkReader {
+    trunk: Trunk,
+    config: Config,
+    drives: Arc<Drives>,
+    traffic: Arc<Traffic>,
+    pinned: BTreeMap<TensorId, Pinned>,
+    /// The runs that are not pinned, in the order of a pass.
+    schedule: Vec<usize>,
+    ahead: Mutex<Ahead>,
+}
+
+/// A tensor that stays in memory, in pieces that are handed out as one.
+struct Pinned {
+    memory: MmapMut,
+    pieces: Vec<Piece>,
+}
+
+/// A run, or several that lie next to each other.
+struct Piece {
+    run: Run,
+    data: Range<usize>,
+    scales: Range<usize>,
+}
+
+/// What is being read ahead.
+struct Ahead {
+    /// How much of the schedule this pass goes through.
+    end: usize,
+    /// The place in the schedule of the next run to read.
+    next: usize,
+    /// The runs before that which were not used yet, oldest first.
+    under_way: VecDeque<Receiver<(MmapMut, Result<()>)>>,
+    /// Buffers that hold nothing.
+    free: Vec<MmapMut>,
+}
+
+impl TrunkReader {
+    /// A reader that keeps the tensors `pinned` in memory, which are read now, and that reads ahead into `buffers` buffers,
+    /// at least one. `progress` is told the bytes that were read.
+    ///
+    /// # Errors
+    /// Those of reading, and [`Error::Memory`].
+    pub fn new(
+        trunk: Trunk,
+        config: &Config,
+        drives: Arc<Drives>,
+        allotted: TrunkMemory<'_>,
+        traffic: Arc<Traffic>,
+    ) -> Result<Self> {
+        let TrunkMemory { pinned, buffers, progress } = allotted;
+        let mut loaded = BTreeMap::new();
+        for &id in pinned {
+            loaded.insert(id, Pinned::load(trunk.runs_of(id), &drives, progress)?);
+        }
+        let schedule = schedule(&trunk, config, pinned);
+        let bytes = buffer_bytes(&trunk, &schedule);
+        let buffers = if schedule.is_empty() { 0 } else { buffers.max(1) };
+        let free = (0..buffers).map(|_| allocate(bytes)).collect::<Result<_>>()?;
+        let ahead = Mutex::new(Ahead { end: 0, next: 0, under_way: VecDeque::new(), free });
+        Ok(Self { trunk, config: config.clone(), drives, traffic, pinned: loaded, schedule, ahead })
+    }
+
+    /// Whether every router is pinned, so that the next layer's can be used out of turn.
+    #[must_use]
+    pub fn has_routers_pinned(&self) -> bool {
+        let matrices = matrices_of_pass(&self.config, WantedLogits::None).into_iter();
+        let mut routers = matrices.filter(|id| matches!(id, TensorId::Layer(_, LayerTensor::Router)));
+        routers.all(|id| self.pinned.contains_key(&id))
+    }
+
+    /// Begins to read what a pass needs.
+    pub fn begin_pass(&self, logits: WantedLogits) {
+        let mut ahead = self.ahead();
+        ahead.recover();
+        ahead.next = 0;
+        ahead.end = self.schedule.len();
+        if logits == WantedLogits::None {
+            let head = matrices_of_pass(&self.config, WantedLogits::Last).pop();
+            ahead.end = self.schedule.iter().take_while(|run| Some(self.trunk.runs()[**run].tensor) != head).count();
+        }
+        self.read_ahead(&mut ahead);
+    }
+
+    /// Hands out the runs of a matrix.
+    ///
+    /// # Errors
+    /// Those of reading, and the first that `visit` returns.
+    pub fn matrix(&self, id: TensorId, visit: &mut RowVisitor<'_>) -> Result<()> {
+        if let Some(pinned) = self.pinned.get(&id) {
+            return pinned.visit(visit);
+        }
+        for number in self.run_numbers(id)? {
+            self.next_run(number, visit)?;
+        }
+        Ok(())
+    }
+
+    /// Hands out a matrix that is a single run.
+    ///
+    /// # Errors
+    /// Those of reading, and what `visit` returns.
+    pub fn whole_matrix(&self, id: TensorId, visit: &mut MatrixVisitor<'_>) -> Result<()> {
+        assert_eq!(self.run_numbers(id)?.len(), 1, "a matrix that is used whole is one run");
+        self.matrix(id, &mut |_, matrix| visit(&matrix))
+    }
+
+    /// Widens some rows of a tensor into `out`, as far as it reaches, reading them now.
+    ///
+    /// # Errors
+    /// Those of reading, and if there are not so many.
+    pub fn rows(&self, id: TensorId, first_row: usize, out: &mut [f32]) -> Result<u64> {
+        let mut bytes = 0;
+        let mut row = first_row;
+        let mut rest = out;
+        while !rest.is_empty() {
+            let run = self.trunk.runs_of(id).iter().find(|run| run.rows.contains(&row)).ok_or_else(|| absent(id))?;
+            let wanted = row..run.rows.end.min(row + rest.len().div_ceil(run.columns));
+            let run = run.part(wanted);
+            let placement = place(&run);
+            let mut memory = allocate(placement.bytes())?;
+            self.drives.read_now(&placement, &mut memory)?;
+            let (data, scales) = parts(&placement);
+            let matrix = run.matrix(&memory[data], &memory[scales]);
+            let taken = rest.len().min(run.rows.len() * run.columns);
+            let (now, later) = rest.split_at_mut(taken);
+            for (number, values) in now.chunks_mut(run.columns).enumerate() {
+                matrix.row_to_f32(number, values);
+            }
+            bytes += run.bytes();
+            row = run.rows.end;
+            rest = later;
+        }
+        Ok(bytes)
+    }
+
+    fn run_numbers(&self, id: TensorId) -> Result<Range<usize>> {
+        let runs = self.trunk.run_numbers(id);
+        if runs.is_empty() { Err(absent(id)) } else { Ok(runs) }
+    }
+
+    fn ahead(&self) -> MutexGuard<'_, Ahead> {
+        self.ahead.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Hands out the next run of the schedule, which must be `number`, and reads another one into its buffer.
+    fn next_run(&self, number: usize, visit: &mut RowVisitor<'_>) -> Result<()> {
+        let mut ahead = self.ahead();
+        let place_in_schedule = ahead.next - ahead.under_way.len();
+        assert_eq!(self.schedule.get(place_in_schedule), Some(&number), "a pass asks for its matrices in order");
+        let pending = ahead.under_way.pop_front().expect("at least the next run is under way");
+        let started = Instant::now();
+        let (buffer, result) = pending.recv().expect("a read that was submitted ends");
+        self.traffic.add_trunk_wait_nanoseconds(started.elapsed().as_nanos() as u64);
+        let run = &self.trunk.runs()[number];
+        let visited = result.and_then(|()| {
+            self.traffic.add_trunk_bytes(run.bytes());
+            let (data, scales) = parts(&place(run));
+            visit(run.rows.start, run.matrix(&buffer[data], &buffer[scales]))
+        });
+        ahead.free.push(buffer);
+        self.read_ahead(&mut ahead);
+        visited
+    }
+
+    /// Reads as many runs of the pass as there are buffers for.
+    fn read_ahead(&self, ahead: &mut Ahead) {
+        while ahead.next < ahead.end
+            && let Some(buffer) = ahead.free.pop()
+        {
+            let run = &self.trunk.runs()[self.schedule[ahead.next]];
+            let (done, pending) = sync_channel(1);
+            // Whoever gave up on the pass has dropped the other end.
+            let done = Box::new(move |buffer, result| drop(done.send((buffer, result))));
+            self.drives.submit(&place(run), buffer, done);
+            ahead.under_way.push_back(pending);
+            ahead.next += 1;
+        }
+    }
+}
+
+/// What a [`TrunkReader`] may keep in memory.
+pub struct TrunkMemory<'a> {
+    /// The tensors that stay.
+    pub pinned: &'a BTreeSet<TensorId>,
+    /// How many runs are read ahead.
+    pub buffers: usize,
+    /// Is told the bytes of what stays, as they are read.
+    pub progress: &'a dyn Fn(u64),
+}
+
+impl Ahead {
+    /// Waits for what an earlier pass left under way.
+    fn recover(&mut self) {
+        for pending in self.under_way.drain(..) {
+            self.free.extend(pending.recv().map(|(buffer, _)| buffer));
+        }
+    }
+}
+
+impl Pinned {
+    fn load(runs: &[Run], drives: &Drives, progress: &dyn Fn(u64)) -> Result<Self> {
+        let placement = Placement::of(runs.iter().flat_map(spans));
+        let mut memory = allocate(placement.bytes())?;
+        drives.read_now(&placement, &mut memory)?;
+        progress(runs.iter().map(Run::bytes).sum());
+        let mut places = placement.places.into_iter();
+        let mut pieces: Vec<Piece> = Vec::new();
+        for run in runs {
+            let data = places.next().unwrap_or_default();
+            let scales = if run.scales.is_some() { places.next().unwrap_or_default() } else { 0..0 };
+            match pieces.last_mut() {
+                Some(last) if last.data.end == data.start && last.run.is_continued_by(run) => {
+                    last.run.rows.end = run.rows.end;
+                    last.data.end = data.end;
+                }
+                _ => pieces.push(Piece { run: run.clone(), data, scales }),
+            }
+        }
+        Ok(Self { memory, pieces })
+    }
+
+    fn visit(&self, visit: &mut RowVisitor<'_>) -> Result<()> {
+        self.pieces.iter().try_for_each(|piece| visit(piece.run.rows.start, piece.matrix(&self.memory)))
+    }
+}
+
+impl Piece {
+    fn matrix<'a>(&self, memory: &'a [u8]) -> Matrix<'a> {
+        self.run.matrix(&memory[self.data.clone()], &memory[self.scales.clone()])
+    }
+}
+
+/// The runs that a pass reads, in order: those of tensors that are not pinned.
+#[must_use]
+pub fn schedule(trunk: &Trunk, config: &Config, pinned: &BTreeSet<TensorId>) -> Vec<usize> {
+    let matrices = matrices_of_pass(config, WantedLogits::Last).into_iter();
+    matrices.filter(|id| !pinned.contains(id)).flat_map(|id| trunk.run_numbers(id)).collect()
+}
+
+/// The bytes that a buffer takes into which any run of the schedule fits.
+#[must_use]
+pub fn buffer_bytes(trunk: &Trunk, schedule: &[usize]) -> usize {
+    schedule.iter().map(|run| place(&trunk.runs()[*run]).bytes()).max().unwrap_or(0)
+}
+
+/// The bytes that a pinned tensor takes.
+#[must_use]
+pub fn pinned_bytes(trunk: &Trunk, id: TensorId) -> u64 {
+    Placement::of(trunk.runs_of(id).iter().flat_map(spans)).bytes() as u64
+}
+
+/// Where a run lies.
+pub fn spans(run: &Run) -> impl Iterator<Item = Span> {
+    [Some(run.data), run.scales].into_iter().flatten()
+}
+
+fn place(run: &Run) -> Placement {
+    Placement::of(spans(run))
+}
+
+/// Where data and scales of a run lie that was placed alone.
+fn parts(placement: &Placement) -> (Range<usize>, Range<usize>) {
+    let part = |number| placement.places.get(number).cloned().unwrap_or_default();
+    (part(0), part(1))
+}
+
+fn absent(id: TensorId) -> Error {
+    Error::Tensor { name: Name::Text(id, Part::Plain).to_string(), reason: "is not in the trunk".to_string() }
+}
