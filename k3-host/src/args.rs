@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Parser, Subcommand};
 
-use crate::commands::{bench, chat, demo, plan, run, synth, tokenize, trace};
+use crate::commands::{bench, chat, demo, pack, plan, run, synth, tokenize, trace};
 use crate::plan::{Preset, parse_size};
 use crate::shards::LoadingBar;
 
@@ -35,6 +35,8 @@ pub enum Command {
     Plan(plan::PlanArgs),
     /// Measure the kernels and the decode step against what this machine can do
     Bench(bench::BenchArgs),
+    /// Write all that every token reads into one file, in the order in which it is read
+    Pack(pack::PackArgs),
     /// Make a checkpoint of any shape, in the released layout, from a seed
     Synth(synth::SynthArgs),
     /// Turn text into token ids, or ids into text

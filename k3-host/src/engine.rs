@@ -174,8 +174,8 @@ impl Engine {
 /// # Errors
 /// A refusal if the config, a file or an argument cannot be trusted.
 pub fn open_headers(folder: &Path, args: &EngineArgs) -> Outcome<OpenCheckpoint> {
-    let config = read_config(folder, args)?;
-    let layers = layer_count(&config, args)?;
+    let config = read_config(folder, args.config.as_deref())?;
+    let layers = layer_count(&config, args.layers)?;
     OpenCheckpoint::open(&Folders::new(folder, &args.memory.experts), config, layers)
 }
 
@@ -191,12 +191,12 @@ fn thread_count(args: &EngineArgs) -> usize {
     args.threads.map_or_else(default_threads, usize::from)
 }
 
-/// The configuration that the arguments name.
+/// The configuration in `file`, or in `config.json` of `folder`.
 ///
 /// # Errors
 /// A refusal naming the file and every field at fault.
-pub fn read_config(folder: &Path, args: &EngineArgs) -> Outcome<Config> {
-    let path = args.config.clone().unwrap_or_else(|| folder.join("config.json"));
+pub fn read_config(folder: &Path, file: Option<&Path>) -> Outcome<Config> {
+    let path = file.map_or_else(|| folder.join("config.json"), Path::to_path_buf);
     let bytes = std::fs::read(&path).with_context(|| format!("cannot read {}", path.display()))?;
     Config::from_json(&bytes).map_err(|error| match error {
         Error::Config(faults) => Failure::refused(format!("{}: {}", path.display(), faults.join("; "))),
@@ -204,13 +204,13 @@ pub fn read_config(folder: &Path, args: &EngineArgs) -> Outcome<Config> {
     })
 }
 
-/// How many layers to use: those that the arguments ask for.
+/// How many layers to use: those that `--layers` asks for, or all.
 ///
 /// # Errors
 /// A refusal if there are not so many.
-pub fn layer_count(config: &Config, args: &EngineArgs) -> Outcome<usize> {
+pub fn layer_count(config: &Config, wanted: Option<u32>) -> Outcome<usize> {
     let all = config.layers.len();
-    match args.layers {
+    match wanted {
         Some(count) if count as usize > all => {
             Err(Failure::refused(format!("--layers {count}: the model has {all} layers")))
         }

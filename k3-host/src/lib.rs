@@ -12,6 +12,7 @@ pub mod interrupt;
 pub mod memory;
 pub mod oracle;
 pub mod output;
+pub mod pack;
 pub mod plan;
 pub mod progress;
 pub mod prompt;

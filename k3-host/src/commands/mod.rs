@@ -4,6 +4,7 @@ pub mod bench;
 pub mod chat;
 pub mod demo;
 pub mod functions;
+pub mod pack;
 pub mod plan;
 pub mod run;
 pub mod synth;
