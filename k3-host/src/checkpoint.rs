@@ -14,6 +14,7 @@ use k3_core::{Error, Result};
 use serde::de::DeserializeSeed;
 
 use crate::failure::Outcome;
+use crate::pack::{self, PackedTrunk};
 use crate::plan::{Plan, WeightSizes, Weights};
 use crate::shards::{self, LoadingBar, Progress};
 use crate::storage::FileStorage;
@@ -105,8 +106,10 @@ pub struct OpenCheckpoint<F = FileStorage> {
     pub config: Config,
     /// Where everything lies.
     pub checkpoint: Checkpoint<F>,
-    /// The trunk, as it lies there.
+    /// The trunk: as it lies there, or as it was packed.
     pub trunk: Trunk,
+    /// The file of a packed trunk. It counts as the one after the last shard.
+    pub packed: Option<F>,
 }
 
 impl<F: Storage> OpenCheckpoint<F> {
@@ -118,7 +121,7 @@ impl<F: Storage> OpenCheckpoint<F> {
         let checkpoint = Checkpoint::open(directory, &config, layers)?;
         config.layers.truncate(layers);
         let trunk = Trunk::of_checkpoint(&checkpoint.index, &config);
-        Ok(Self { config, checkpoint, trunk })
+        Ok(Self { config, checkpoint, trunk, packed: None })
     }
 
     /// What its weights take.
@@ -144,12 +147,22 @@ impl OpenWeights {
 }
 
 impl OpenCheckpoint {
+    /// The same, with the trunk that was packed into `folder`, if there is one.
+    ///
+    /// # Errors
+    /// A refusal that names file and field, if that is not the trunk of this checkpoint.
+    pub fn with_packed_trunk(self, folder: &Path) -> Outcome<Self> {
+        let Some(PackedTrunk { trunk, file, .. }) = pack::open(folder, &self)? else { return Ok(self) };
+        let number = self.checkpoint.files.len();
+        Ok(Self { trunk: trunk.in_file(number), packed: Some(file), ..self })
+    }
+
     /// Its weights, where the plan wants them. What a streaming source reads is counted in `traffic`.
     ///
     /// # Errors
     /// If they cannot be read, or the system refuses memory or threads.
     pub fn weights(self, plan: &Plan, traffic: &Arc<Traffic>, bar: LoadingBar) -> Outcome<OpenWeights> {
-        let Self { config, checkpoint, trunk } = self;
+        let Self { config, checkpoint, trunk, packed } = self;
         match &plan.weights {
             Weights::Resident => {
                 let progress = Progress::new(plan.parts.weights, bar);
@@ -158,7 +171,7 @@ impl OpenCheckpoint {
             Weights::Mapped => Ok(OpenWeights::in_memory(Resident::new(checkpoint, |file| shards::map(&file))?)),
             Weights::Streamed(allotment) => {
                 let Checkpoint { index, files } = checkpoint;
-                let files = files.iter().map(DirectFile::reopen).collect::<Result<_>>()?;
+                let files = files.iter().chain(&packed).map(DirectFile::reopen).collect::<Result<_>>()?;
                 let progress = Progress::new(plan.parts.pinned_trunk, bar);
                 let files = Files { config, index, trunk, files };
                 let streamed = Streamed::open(files, allotment, Arc::clone(traffic), &|bytes| progress.add(bytes))?;

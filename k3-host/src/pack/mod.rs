@@ -90,7 +90,7 @@ pub fn write(order: &Order<'_>, folder: &Path, watch: &mut Watch<'_>) -> Outcome
     if order.existing == Existing::Refuse && manifest.exists() {
         return Err(Failure::refused(format!("{} is there; --force replaces the trunk", manifest.display())));
     }
-    let OpenCheckpoint { config, checkpoint: Checkpoint { index, files }, trunk } = order.model;
+    let OpenCheckpoint { config, checkpoint: Checkpoint { index, files }, trunk, .. } = order.model;
     let fingerprint = Fingerprint::of(index, files, config)?;
     let mut partial = Partial::open(folder, (order.packing, &fingerprint), trunk.runs())?;
     let resumed = partial.runs().len();

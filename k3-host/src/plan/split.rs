@@ -27,6 +27,8 @@ pub struct Wishes {
     pub trunk: Option<u64>,
     /// So much for the expert cache.
     pub cache: Option<u64>,
+    /// The trunk is read as it was packed.
+    pub packed: bool,
 }
 
 impl Wishes {
