@@ -195,11 +195,19 @@ impl<'a> Record<'a> {
         self.codes[column / GROUP_COLUMNS][place % 16] >> (place / 16 * 4) & 0xf
     }
 
-    /// How many elements have the code of the escape. Counted in bytes, 16 columns a time, which vector units do at once.
+    /// How many elements have the code of the escape. Counted in bytes for as long as these hold the counts, which vector
+    /// units do sixteen at a time.
     fn escape_codes(&self) -> usize {
-        let count = |codes: &[u8; GROUP_COLUMNS / 2]| {
-            codes.iter().map(|byte| u8::from(byte & 0xf == ESCAPE) + u8::from(byte >> 4 == ESCAPE)).sum::<u8>()
-        };
-        self.codes.iter().map(|codes| usize::from(count(codes))).sum()
+        let mut total = 0;
+        for codes in self.codes.chunks(usize::from(u8::MAX / 2)) {
+            let mut counts = [0; GROUP_COLUMNS / 2];
+            for codes in codes {
+                for (count, byte) in counts.iter_mut().zip(codes) {
+                    *count += u8::from(byte & 0xf == ESCAPE) + u8::from(byte >> 4 == ESCAPE);
+                }
+            }
+            total += counts.into_iter().map(usize::from).sum::<usize>();
+        }
+        total
     }
 }

@@ -172,26 +172,48 @@ impl<'t, 'a, W: WeightRow<'a>, const R: usize, const T: usize> Tile<'t, W, R, T>
     #[inline(always)]
     fn new(weights: &[W; R], inputs: &[&'t [f32]; T], groups: usize) -> Self {
         // All cut to one length, which the compiler then compares once for all of them.
-        let weights = weights.map(|row| row.first_groups(groups));
-        let inputs = inputs.map(|input| &input.as_chunks().0.as_chunks().0[..groups]);
-        Self { weights, inputs, escapes: Escapes::new(&weights) }
+        let mut tile = Self { weights: *weights, inputs: [&[]; T], escapes: Escapes::new(weights) };
+        for row in &mut tile.weights {
+            *row = row.first_groups(groups);
+        }
+        for (whole, input) in tile.inputs.iter_mut().zip(inputs) {
+            *whole = &input.as_chunks().0.as_chunks().0[..groups];
+        }
+        tile
     }
 
     /// Steps 1 to 3 for one group: adds its sums to those of its block. Groups come in order.
     #[inline(always)]
     fn add_group<L: Lanes>(&mut self, lanes: L, group: usize, block: &mut [[L::Vector; T]; R]) {
-        let escapes = self.escapes.are_in::<W>(group);
-        for (r, sums) in block.iter_mut().enumerate() {
-            let row = self.weights[r];
-            let elements = if escapes { self.escapes.elements(lanes, row, r, group) } else { row.group(lanes, group) };
-            for (sum, input) in sums.iter_mut().zip(self.inputs) {
-                let products = group_sum(lanes, elements, lanes.load_group(&input[group]));
-                *sum = lanes.add(*sum, row.scale(lanes, group, products));
+        if self.escapes.are_in::<W>(group) {
+            // On copies: what is reached by a computed index cannot stay in registers.
+            let (weights, inputs, mut sums) = (self.weights, self.inputs, *block);
+            for (r, sums) in sums.iter_mut().enumerate() {
+                let elements = self.escapes.elements(lanes, weights[r], r, group);
+                add_products(lanes, weights[r], elements, (&inputs, group), sums);
             }
-        }
-        if escapes {
             self.escapes.find_soonest();
+            *block = sums;
+            return;
         }
+        for (row, sums) in self.weights.iter().zip(block) {
+            add_products(lanes, *row, row.group(lanes, group), (&self.inputs, group), sums);
+        }
+    }
+}
+
+/// Steps 1 to 3 for one group of one row, given its elements.
+#[inline(always)]
+fn add_products<'a, L: Lanes, W: WeightRow<'a>, const T: usize>(
+    lanes: L,
+    row: W,
+    elements: [L::Half; 2],
+    (inputs, group): (&[&[Group]; T], usize),
+    sums: &mut [L::Vector; T],
+) {
+    for (sum, input) in sums.iter_mut().zip(inputs) {
+        let products = group_sum(lanes, elements, lanes.load_group(&input[group]));
+        *sum = lanes.add(*sum, row.scale(lanes, group, products));
     }
 }
 
