@@ -151,7 +151,7 @@ struct StateFile {
 impl StateFile {
     fn read(path: &Path, positions: usize, vocabulary: usize) -> Self {
         let bytes = std::fs::read(path).unwrap();
-        let body = &bytes[36 + 4 * (positions + vocabulary)..bytes.len() - 8];
+        let body = &bytes[44 + 4 * (positions + vocabulary)..bytes.len() - 8];
         Self { values: body.as_chunks().0.iter().map(|&bytes| f32::from_le_bytes(bytes)).collect(), next: 0 }
     }
 

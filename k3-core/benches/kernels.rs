@@ -6,6 +6,7 @@
 use std::hint::black_box;
 use std::time::Instant;
 
+use k3_core::kernels::dict::{self, Encoded};
 use k3_core::kernels::{Backend, Kernels, Matrix, OutputTile, StateUpdate};
 
 const ROUNDS: usize = 31;
@@ -99,15 +100,10 @@ fn product<'a>(name: &str, kernels: Kernels, matrix: Matrix<'a>, tokens: usize) 
     let x = random_f32(tokens * columns);
     let mut y = vec![0.0; tokens * rows];
     let operations = 2.0 * (rows * columns * tokens) as f64;
-    let element_bits = match matrix.encoding() {
-        k3_core::kernels::Encoding::F32 => 32.0,
-        k3_core::kernels::Encoding::Bf16 => 16.0,
-        k3_core::kernels::Encoding::Mxfp4 => 4.25,
-    };
     Candidate {
         name: format!("{} {name} {rows}x{columns}, {tokens} tokens", kernels.backend()),
         operations,
-        bytes: (rows * columns) as f64 * element_bits / 8.0,
+        bytes: matrix.bytes() as f64,
         repeats: (1e8 / operations).max(1.0) as usize,
         call: Box::new(move || kernels.matmul(&matrix, &x, &mut OutputTile::new(&mut y, rows))),
     }
@@ -149,6 +145,7 @@ fn column_sums<'a>(name: &str, kernels: Kernels, matrix: Matrix<'a>, vectors: us
 struct Data {
     words: Vec<u64>,
     large: Vec<u8>,
+    coded: Encoded,
     small: Vec<u8>,
     expert: Vec<u8>,
     codes: Vec<u8>,
@@ -158,9 +155,11 @@ struct Data {
 
 impl Data {
     fn new() -> Self {
+        let large = random_bf16(12288 * 7168);
         Self {
             words: vec![1; 64 << 20],
-            large: random_bf16(12288 * 7168),
+            coded: dict::encode(&large, 12288, 7168).expect("few exponents"),
+            large,
             small: random_bf16(256 * 1024),
             expert: random_bf16(3072 * 3584),
             codes: random_bytes(3072 * 3584 / 2),
@@ -218,6 +217,7 @@ fn kernels_of(kernels: Kernels, data: &Data) -> Vec<Candidate<'_>> {
     candidates.push(product("f32", kernels, latents, 96));
     candidates.push(column_sums("f32", kernels, values, 96));
     candidates.push(column_sums("bf16", kernels, Matrix::bf16(&data.small[..1 << 17], 128, 512), 1));
+    candidates.push(product("dict", kernels, Matrix::dict(&data.coded.data, 12288, 7168, data.coded.escapes), 1));
     candidates.push(recurrence(kernels, 1));
     candidates.push(recurrence(kernels, 96 * 8));
     candidates

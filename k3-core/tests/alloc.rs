@@ -4,6 +4,7 @@ mod support;
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
+use std::num::NonZeroUsize;
 
 use k3_core::host::Serial;
 use k3_core::kernels::{Backend, Kernels};
@@ -12,6 +13,7 @@ use k3_core::model::scratch::{Scratch, Sizes, WantedLogits};
 use k3_core::model::state::State;
 use k3_core::model::weights::{LayerVectors, Vectors};
 use k3_core::model::{Model, Pass};
+use k3_core::stream::cache::{ExpertCache, ExpertGrid, LayerShare};
 use support::arrays::ArraySource;
 use support::{config, fixture, tokens};
 
@@ -113,6 +115,23 @@ fn a_decode_step_allocates_nothing() {
             }
         }
     }
+}
+
+/// Batches that hit, miss, evict and overflow the cache, once the list of accesses has room for the largest.
+#[test]
+fn the_expert_cache_allocates_nothing() {
+    let grid = ExpertGrid { layers: 3, experts: 40 };
+    let mut cache = ExpertCache::new(grid, NonZeroUsize::new(25).unwrap(), LayerShare::new(grid));
+    let mut accesses = Vec::with_capacity(30);
+    let batch: Vec<usize> = (0..40).collect();
+    let requests = requests_of(|| {
+        for turn in 0..60 {
+            cache.request(turn % 3, &batch[turn % 11..][..1 + turn % 29], &mut accesses);
+            cache.forget(turn % 3, turn % 40);
+        }
+    });
+    assert_eq!(requests, 0);
+    assert!(cache.counters().hits > 0 && cache.counters().misses > 100, "{:?}", cache.counters());
 }
 
 /// What plans go by: the room of a pass to the byte; vectors and state but for the lists that hold the layers.

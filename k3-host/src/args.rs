@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Parser, Subcommand};
 
-use crate::commands::{bench, chat, demo, plan, run, synth, tokenize};
+use crate::commands::{bench, chat, demo, pack, plan, run, synth, tokenize, trace};
 use crate::plan::{Preset, parse_size};
 use crate::shards::LoadingBar;
 
@@ -35,10 +35,14 @@ pub enum Command {
     Plan(plan::PlanArgs),
     /// Measure the kernels and the decode step against what this machine can do
     Bench(bench::BenchArgs),
+    /// Write all that every token reads into one file, in the order in which it is read
+    Pack(pack::PackArgs),
     /// Make a checkpoint of any shape, in the released layout, from a seed
     Synth(synth::SynthArgs),
     /// Turn text into token ids, or ids into text
     Tokenize(tokenize::TokenizeArgs),
+    /// Replay what a run asked its expert cache for, with caches of other sizes and policies
+    Trace(trace::TraceArgs),
 }
 
 /// How to load a model and compute with it.
@@ -85,6 +89,9 @@ pub struct MemoryArgs {
     /// Of the memory that there is, spend this much on the cache of routed experts; without it, what the trunk leaves
     #[arg(long, value_name = "SIZE", value_parser = parse_size, overrides_with = "cache_gb")]
     pub cache_gb: Option<u64>,
+    /// Read the trunk from the file that `pack` wrote into this folder [default: DIR, if there is one]
+    #[arg(long, value_name = "DIR")]
+    pub trunk: Option<PathBuf>,
     /// Look for shards in this folder first; may be given more than once, and each shard may lie in any of them or in DIR
     #[arg(long, value_name = "DIR")]
     pub experts: Vec<PathBuf>,

@@ -13,10 +13,12 @@ use k3_core::stream::trunk::Trunk;
 use k3_core::{Error, Result};
 use serde::de::DeserializeSeed;
 
-use crate::failure::Outcome;
+use crate::failure::{Failure, Outcome};
+use crate::pack::{self, PackedTrunk};
 use crate::plan::{Plan, WeightSizes, Weights};
 use crate::shards::{self, LoadingBar, Progress};
 use crate::storage::FileStorage;
+use crate::streaming::experts::ExpertReader;
 use crate::streaming::file::DirectFile;
 use crate::streaming::{Files, Streamed};
 use crate::traffic::Traffic;
@@ -104,8 +106,10 @@ pub struct OpenCheckpoint<F = FileStorage> {
     pub config: Config,
     /// Where everything lies.
     pub checkpoint: Checkpoint<F>,
-    /// The trunk, as it lies there.
+    /// The trunk, as it lies there or in the file after those of the checkpoint.
     pub trunk: Trunk,
+    /// That file, if the trunk was packed.
+    packed: Option<FileStorage>,
 }
 
 impl<F: Storage> OpenCheckpoint<F> {
@@ -117,7 +121,7 @@ impl<F: Storage> OpenCheckpoint<F> {
         let checkpoint = Checkpoint::open(directory, &config, layers)?;
         config.layers.truncate(layers);
         let trunk = Trunk::of_checkpoint(&checkpoint.index, &config);
-        Ok(Self { config, checkpoint, trunk })
+        Ok(Self { config, checkpoint, trunk, packed: None })
     }
 
     /// What its weights take.
@@ -128,25 +132,65 @@ impl<F: Storage> OpenCheckpoint<F> {
     }
 }
 
+/// The weights of a checkpoint.
+pub struct OpenWeights {
+    /// What hands them out.
+    pub source: Box<dyn WeightSource>,
+    /// What reads routed experts, unless they are in memory.
+    pub experts: Option<Arc<ExpertReader>>,
+}
+
+impl OpenWeights {
+    fn in_memory(source: impl WeightSource + 'static) -> Self {
+        Self { source: Box::new(source), experts: None }
+    }
+}
+
 impl OpenCheckpoint {
+    /// The same, with its trunk where it was packed to: in `folder`, or in `main` if something was packed into it.
+    ///
+    /// # Errors
+    /// A refusal if there is no packed trunk in `folder`, or one that does not belong to this checkpoint.
+    pub fn with_packed_trunk(self, folder: Option<&Path>, main: &Path) -> Outcome<Self> {
+        match (pack::open(folder.unwrap_or(main), &self)?, folder) {
+            (Some(PackedTrunk { trunk, file, .. }), _) => {
+                let trunk = trunk.in_shard(self.checkpoint.files.len());
+                Ok(Self { trunk, packed: Some(file), ..self })
+            }
+            (None, None) => Ok(self),
+            (None, Some(folder)) => {
+                Err(Failure::refused(format!("--trunk: no trunk was packed into {}", folder.display())))
+            }
+        }
+    }
+
+    /// What there is to stream from.
+    ///
+    /// # Errors
+    /// [`Error::Read`] if a file cannot be opened again.
+    pub fn into_files(self) -> Result<Files> {
+        let Self { config, checkpoint: Checkpoint { index, files }, trunk, packed } = self;
+        let files = files.iter().chain(&packed).map(DirectFile::reopen).collect::<Result<_>>()?;
+        Ok(Files { config, index, trunk, files })
+    }
+
     /// Its weights, where the plan wants them. What a streaming source reads is counted in `traffic`.
     ///
     /// # Errors
     /// If they cannot be read, or the system refuses memory or threads.
-    pub fn weights(self, plan: &Plan, traffic: &Arc<Traffic>, bar: LoadingBar) -> Outcome<Box<dyn WeightSource>> {
-        let Self { config, checkpoint, trunk } = self;
+    pub fn weights(self, plan: &Plan, traffic: &Arc<Traffic>, bar: LoadingBar) -> Outcome<OpenWeights> {
         match &plan.weights {
             Weights::Resident => {
                 let progress = Progress::new(plan.parts.weights, bar);
-                Ok(Box::new(Resident::new(checkpoint, |file| shards::load(&file, &progress))?))
+                Ok(OpenWeights::in_memory(Resident::new(self.checkpoint, |file| shards::load(&file, &progress))?))
             }
-            Weights::Mapped => Ok(Box::new(Resident::new(checkpoint, |file| shards::map(&file))?)),
+            Weights::Mapped => Ok(OpenWeights::in_memory(Resident::new(self.checkpoint, |file| shards::map(&file))?)),
             Weights::Streamed(allotment) => {
-                let Checkpoint { index, files } = checkpoint;
-                let files = files.iter().map(DirectFile::reopen).collect::<Result<_>>()?;
                 let progress = Progress::new(plan.parts.pinned_trunk, bar);
-                let files = Files { config, index, trunk, files };
-                Ok(Box::new(Streamed::open(files, allotment, Arc::clone(traffic), &|bytes| progress.add(bytes))?))
+                let files = self.into_files()?;
+                let streamed = Streamed::open(files, allotment, Arc::clone(traffic), &|bytes| progress.add(bytes))?;
+                let experts = Some(Arc::clone(streamed.expert_reader()));
+                Ok(OpenWeights { source: Box::new(streamed), experts })
             }
         }
     }

@@ -16,10 +16,11 @@ use k3_core::model::source::WeightSource;
 use k3_core::report::Means;
 
 use crate::args::EngineArgs;
-use crate::checkpoint::{Folders, OpenCheckpoint};
+use crate::checkpoint::{Folders, OpenCheckpoint, OpenWeights};
 use crate::failure::{Failure, Outcome};
 use crate::memory;
 use crate::plan::{Budget, Demand, Planner, WeightSizes, Weights};
+use crate::streaming::experts::ExpertReader;
 use crate::traffic::{Totals, Traffic};
 use crate::workers::{Threads, default_threads};
 
@@ -27,6 +28,7 @@ use crate::workers::{Threads, default_threads};
 pub struct Engine {
     model: Model,
     source: Box<dyn WeightSource>,
+    experts: Option<Arc<ExpertReader>>,
     kernels: Kernels,
     threads: Threads,
     chunk: usize,
@@ -46,8 +48,9 @@ impl Engine {
         let plan = planner(&checkpoint.config, &checkpoint.sizes(), args).plan(demand, &Budget::of(&args.memory))?;
         let traffic = Arc::new(Traffic::default());
         let config = checkpoint.config.clone();
-        let source = checkpoint.weights(&plan, &traffic, args.bar)?;
-        let engine = Self { chunk: plan.chunk, capacity: Some(plan.capacity), ..Self::new(config, source, args)? };
+        let OpenWeights { source, experts } = checkpoint.weights(&plan, &traffic, args.bar)?;
+        let engine =
+            Self { experts, chunk: plan.chunk, capacity: Some(plan.capacity), ..Self::new(config, source, args)? };
         Ok(match plan.weights {
             Weights::Mapped => engine,
             Weights::Resident => engine.with_planned_bytes(plan.parts.total()),
@@ -63,8 +66,17 @@ impl Engine {
         let kernels = kernels(args.backend.as_deref())?;
         let threads = Threads::new(thread_count(args))?;
         let model = Model::load(config, source.as_ref())?;
-        let chunk = args.chunk as usize;
-        Ok(Self { model, source, kernels, threads, chunk, capacity: None, traffic: None, planned_bytes: None })
+        Ok(Self {
+            model,
+            source,
+            experts: None,
+            kernels,
+            threads,
+            chunk: args.chunk as usize,
+            capacity: None,
+            traffic: None,
+            planned_bytes: None,
+        })
     }
 
     /// The same, with a source that counts what it reads in `traffic`.
@@ -83,6 +95,12 @@ impl Engine {
     #[must_use]
     pub fn traffic(&self) -> Option<Totals> {
         self.traffic.as_ref().map(|traffic| traffic.snapshot())
+    }
+
+    /// What reads routed experts; `None` if they are in memory.
+    #[must_use]
+    pub fn expert_reader(&self) -> Option<&Arc<ExpertReader>> {
+        self.experts.as_ref()
     }
 
     /// How many bytes the process may take at its peak; `None` if there is no plan.
@@ -156,9 +174,10 @@ impl Engine {
 /// # Errors
 /// A refusal if the config, a file or an argument cannot be trusted.
 pub fn open_headers(folder: &Path, args: &EngineArgs) -> Outcome<OpenCheckpoint> {
-    let config = read_config(folder, args)?;
-    let layers = layer_count(&config, args)?;
-    OpenCheckpoint::open(&Folders::new(folder, &args.memory.experts), config, layers)
+    let config = read_config(folder, args.config.as_deref())?;
+    let layers = layer_count(&config, args.layers)?;
+    let checkpoint = OpenCheckpoint::open(&Folders::new(folder, &args.memory.experts), config, layers)?;
+    checkpoint.with_packed_trunk(args.memory.trunk.as_deref(), folder)
 }
 
 /// What plans the memory on this machine.
@@ -173,12 +192,12 @@ fn thread_count(args: &EngineArgs) -> usize {
     args.threads.map_or_else(default_threads, usize::from)
 }
 
-/// The configuration that the arguments name.
+/// The configuration in `file`, or in `config.json` of `folder`.
 ///
 /// # Errors
 /// A refusal naming the file and every field at fault.
-pub fn read_config(folder: &Path, args: &EngineArgs) -> Outcome<Config> {
-    let path = args.config.clone().unwrap_or_else(|| folder.join("config.json"));
+pub fn read_config(folder: &Path, file: Option<&Path>) -> Outcome<Config> {
+    let path = file.map_or_else(|| folder.join("config.json"), Path::to_path_buf);
     let bytes = std::fs::read(&path).with_context(|| format!("cannot read {}", path.display()))?;
     Config::from_json(&bytes).map_err(|error| match error {
         Error::Config(faults) => Failure::refused(format!("{}: {}", path.display(), faults.join("; "))),
@@ -186,13 +205,13 @@ pub fn read_config(folder: &Path, args: &EngineArgs) -> Outcome<Config> {
     })
 }
 
-/// How many layers to use: those that the arguments ask for.
+/// How many layers to use: those that `--layers` asks for, or all.
 ///
 /// # Errors
 /// A refusal if there are not so many.
-pub fn layer_count(config: &Config, args: &EngineArgs) -> Outcome<usize> {
+pub fn layer_count(config: &Config, wanted: Option<u32>) -> Outcome<usize> {
     let all = config.layers.len();
-    match args.layers {
+    match wanted {
         Some(count) if count as usize > all => {
             Err(Failure::refused(format!("--layers {count}: the model has {all} layers")))
         }

@@ -13,8 +13,10 @@ fn main() -> ExitCode {
         Command::Demo(args) => commands::demo::run(&args),
         Command::Plan(args) => commands::plan::run(&args),
         Command::Bench(args) => commands::bench::run(&args),
+        Command::Pack(args) => commands::pack::run(&args),
         Command::Synth(args) => commands::synth::run(&args),
         Command::Tokenize(args) => commands::tokenize::run(&args),
+        Command::Trace(args) => commands::trace::run(&args),
         Command::Functions => {
             commands::functions::run();
             Ok(())

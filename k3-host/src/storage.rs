@@ -53,7 +53,7 @@ impl Storage for FileStorage {
         let length = buffer.len() as u64;
         let mut position = offset;
         for piece in buffer.chunks_mut(MAX_READ) {
-            read_all_at(&self.file, position, piece).map_err(|error| Error::Read {
+            read_exact_at(&self.file, position, piece).map_err(|error| Error::Read {
                 file: self.path.display().to_string(),
                 offset,
                 length,
@@ -65,13 +65,15 @@ impl Storage for FileStorage {
     }
 }
 
+/// Fills `buffer` from `offset` on; a read past the end is an error.
 #[cfg(unix)]
-fn read_all_at(file: &File, offset: u64, buffer: &mut [u8]) -> std::io::Result<()> {
+pub(crate) fn read_exact_at(file: &File, offset: u64, buffer: &mut [u8]) -> std::io::Result<()> {
     std::os::unix::fs::FileExt::read_exact_at(file, buffer, offset)
 }
 
+/// Fills `buffer` from `offset` on; a read past the end is an error.
 #[cfg(windows)]
-fn read_all_at(file: &File, mut offset: u64, mut buffer: &mut [u8]) -> std::io::Result<()> {
+pub(crate) fn read_exact_at(file: &File, mut offset: u64, mut buffer: &mut [u8]) -> std::io::Result<()> {
     use std::io::ErrorKind;
     use std::os::windows::fs::FileExt;
     while !buffer.is_empty() {
@@ -79,6 +81,31 @@ fn read_all_at(file: &File, mut offset: u64, mut buffer: &mut [u8]) -> std::io::
             Ok(0) => return Err(ErrorKind::UnexpectedEof.into()),
             Ok(count) => {
                 buffer = &mut buffer[count..];
+                offset += count as u64;
+            }
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
+}
+
+/// Writes all of `bytes` from `offset` on.
+#[cfg(unix)]
+pub(crate) fn write_all_at(file: &File, offset: u64, bytes: &[u8]) -> std::io::Result<()> {
+    std::os::unix::fs::FileExt::write_all_at(file, bytes, offset)
+}
+
+/// Writes all of `bytes` from `offset` on.
+#[cfg(windows)]
+pub(crate) fn write_all_at(file: &File, mut offset: u64, mut bytes: &[u8]) -> std::io::Result<()> {
+    use std::io::ErrorKind;
+    use std::os::windows::fs::FileExt;
+    while !bytes.is_empty() {
+        match file.seek_write(bytes, offset) {
+            Ok(0) => return Err(ErrorKind::WriteZero.into()),
+            Ok(count) => {
+                bytes = &bytes[count..];
                 offset += count as u64;
             }
             Err(error) if error.kind() == ErrorKind::Interrupted => {}

@@ -82,7 +82,7 @@ fn a_watcher_sees_every_batch_that_the_cache_counts() {
     let traffic = Arc::new(Traffic::default());
     let streamed = Streamed::open(model.files(), &allotment, Arc::clone(&traffic), &|_| {}).unwrap();
     let (sender, batches) = channel();
-    streamed.expert_reader().watch(Box::new(move |layer, ids| sender.send((layer, ids.to_vec())).unwrap()));
+    streamed.expert_reader().watch(Some(Box::new(move |layer, ids| sender.send((layer, ids.to_vec())).unwrap())));
     let engine = Engine::new(model.config.clone(), Box::new(streamed), &args()).unwrap();
     feed(&engine, &[1, 2, 3, 4, 5, 6]);
 

@@ -56,6 +56,7 @@ impl Location {
             Encoding::F32 => Matrix::f32(data, self.rows, self.columns),
             Encoding::Bf16 => Matrix::bf16(data, self.rows, self.columns),
             Encoding::Mxfp4 => Matrix::mxfp4(data, scales, self.rows, self.columns),
+            Encoding::Dict { escapes } => Matrix::dict(data, self.rows, self.columns, escapes),
         }
     }
 }

@@ -116,6 +116,20 @@ fn upper_halves(words: __m256i) -> [__m256; 2] {
     [_mm256_castsi256_ps(_mm256_unpacklo_epi16(zero, words)), _mm256_castsi256_ps(_mm256_unpackhi_epi16(zero, words))]
 }
 
+#[inline]
+#[target_feature(enable = "avx2")]
+fn widen_dict(dictionary: &[u8; 16], low: &[u8; 32], codes: &[u8; 16]) -> [[__m256; 2]; 2] {
+    // Four columns at a time, those of the even quarters to the lower half and the others to the upper one, so that all
+    // come in their natural order out of the unpack instructions, which work within halves.
+    let low = _mm256_permutevar8x32_epi32(load_integers(low), _mm256_setr_epi32(0, 2, 4, 6, 1, 3, 5, 7));
+    let pairs = _mm256_castsi128_si256(load_half(codes));
+    let pairs = _mm256_permutevar8x32_epi32(pairs, _mm256_setr_epi32(0, 2, 0, 2, 1, 3, 1, 3));
+    let codes = _mm256_srlv_epi32(pairs, _mm256_setr_epi32(0, 0, 4, 4, 0, 0, 4, 4));
+    let codes = _mm256_and_si256(codes, _mm256_set1_epi8(0x0f));
+    let high = _mm256_shuffle_epi8(_mm256_broadcastsi128_si256(load_half(dictionary)), codes);
+    [upper_halves(_mm256_unpacklo_epi8(low, high)), upper_halves(_mm256_unpackhi_epi8(low, high))]
+}
+
 impl Arithmetic<__m256> for Avx2 {
     #[inline(always)]
     fn splat(self, value: f32) -> __m256 {
@@ -174,6 +188,17 @@ impl Lanes for Avx2 {
     fn load_e2m1(self, bytes: &[u8; GROUP_COLUMNS / 2]) -> [Self::Half; 2] {
         // SAFETY: `self` exists only where AVX2 was detected.
         unsafe { widen_e2m1(bytes) }
+    }
+
+    #[inline(always)]
+    fn load_dict(
+        self,
+        dictionary: &[u8; 16],
+        low: &[u8; GROUP_COLUMNS],
+        codes: &[u8; GROUP_COLUMNS / 2],
+    ) -> [Self::Half; 2] {
+        // SAFETY: `self` exists only where AVX2 was detected.
+        unsafe { widen_dict(dictionary, low, codes) }
     }
 
     #[inline(always)]

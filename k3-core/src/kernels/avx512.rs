@@ -68,6 +68,45 @@ fn widen_e2m1(bytes: &[u8; 8]) -> __m512 {
     _mm512_permutexvar_ps(indices, _mm512_castsi512_ps(load_register(&E2M1)))
 }
 
+/// Where the bytes of sixteen bf16 become the upper halves of f32, from column `FIRST` on, in a register of 32 low bytes and
+/// 32 high bytes.
+const fn joining<const FIRST: u8>() -> [u8; 64] {
+    let mut bytes = [0; 64];
+    let mut i = 0;
+    while i < 16 {
+        bytes[4 * i + 2] = FIRST + i as u8;
+        bytes[4 * i + 3] = 32 + FIRST + i as u8;
+        i += 1;
+    }
+    bytes
+}
+
+/// The bytes of all upper halves.
+const UPPER_HALVES: u64 = 0xcccc_cccc_cccc_cccc;
+/// The bytes of the upper half of a register.
+const UPPER_BYTES: u64 = 0xffff_ffff_0000_0000;
+
+/// The table is looked up by the low six bits of each index; it is there four times, so that the upper two do not matter.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,avx512vbmi")]
+fn widen_dict(dictionary: &[u8; 16], low: &[u8; 32], codes: &[u8; 16]) -> [__m512; 2] {
+    let table = broadcast(dictionary);
+    let indices = _mm512_srlv_epi64(broadcast(codes), _mm512_setr_epi64(0, 0, 0, 0, 0, 0, 4, 4));
+    let low = _mm512_zextsi256_si512(load_half(low));
+    let bytes = _mm512_mask_permutexvar_epi8(low, UPPER_BYTES, indices, table);
+    let first = _mm512_maskz_permutexvar_epi8(UPPER_HALVES, load_register(&const { joining::<0>() }), bytes);
+    let second = _mm512_maskz_permutexvar_epi8(UPPER_HALVES, load_register(&const { joining::<16>() }), bytes);
+    [_mm512_castsi512_ps(first), _mm512_castsi512_ps(second)]
+}
+
+/// Sixteen bytes in each quarter of a register.
+#[inline]
+#[target_feature(enable = "avx512f")]
+fn broadcast(bytes: &[u8; 16]) -> __m512i {
+    // SAFETY: 16 bytes are readable and the instruction takes any alignment.
+    _mm512_broadcast_i32x4(unsafe { _mm_loadu_si128(bytes.as_ptr().cast()) })
+}
+
 impl Arithmetic<__m256> for Avx512 {
     #[inline(always)]
     fn splat(self, value: f32) -> __m256 {
@@ -151,6 +190,17 @@ impl Lanes for Avx512 {
         let [first, second] = bytes.as_chunks().0 else { unreachable!("two halves") };
         // SAFETY: `self` exists only where AVX-512 was detected.
         unsafe { [widen_e2m1(first), widen_e2m1(second)] }
+    }
+
+    #[inline(always)]
+    fn load_dict(
+        self,
+        dictionary: &[u8; 16],
+        low: &[u8; GROUP_COLUMNS],
+        codes: &[u8; GROUP_COLUMNS / 2],
+    ) -> [Self::Half; 2] {
+        // SAFETY: `self` exists only where AVX-512 was detected.
+        unsafe { widen_dict(dictionary, low, codes) }
     }
 
     #[inline(always)]

@@ -2,10 +2,11 @@
 
 use core::ops::Range;
 
+use super::escapes::exact_group;
 use super::lanes::{Kernel, Lanes};
 use super::matrix::{Encoding, Matrix};
 use super::order::{BLOCK_LENGTH, BlockTree, GROUP_COLUMNS, Group};
-use super::rows::{Bf16Row, F32Row, Mxfp4Row, WeightRow};
+use super::rows::{Bf16Row, DictRow, F32Row, Mxfp4Row, WeightRow};
 
 /// How many groups, of columns or of vectors, are summed side by side.
 pub(super) const SLOTS: usize = 4;
@@ -88,6 +89,7 @@ impl Kernel for ColumnSums<'_> {
             Encoding::F32 => self.sums::<L, F32Row>(lanes),
             Encoding::Bf16 => self.sums::<L, Bf16Row>(lanes),
             Encoding::Mxfp4 => self.sums::<L, Mxfp4Row>(lanes),
+            Encoding::Dict { .. } => self.sums::<L, DictRow>(lanes),
         }
     }
 }
@@ -148,5 +150,5 @@ fn row_values<'a, L: Lanes, W: WeightRow<'a>>(lanes: L, row: W, group: usize, co
     if group_columns(group, columns).len() < GROUP_COLUMNS {
         return lanes.load_group(&row.tail());
     }
-    row.scale(lanes, group, row.group(lanes, group))
+    row.scale(lanes, group, exact_group(lanes, row, group))
 }

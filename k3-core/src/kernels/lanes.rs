@@ -61,6 +61,14 @@ pub(super) trait Lanes: Arithmetic<<Self as Lanes>::Vector> + Arithmetic<<Self a
     fn load_bf16(self, bytes: &[[u8; 2 * LANES]; GROUP_VECTORS]) -> [Self::Half; 2];
     /// The values of 32 E2M1 codes in the order of their columns: byte j holds column 2j in its low nibble.
     fn load_e2m1(self, bytes: &[u8; GROUP_COLUMNS / 2]) -> [Self::Half; 2];
+    /// 32 elements of bf16, widened: the low bytes as given, the high bytes looked up. Byte j of the codes holds column j in
+    /// its low nibble and column 16 + j in its high one.
+    fn load_dict(
+        self,
+        dictionary: &[u8; 16],
+        low: &[u8; GROUP_COLUMNS],
+        codes: &[u8; GROUP_COLUMNS / 2],
+    ) -> [Self::Half; 2];
     /// Asks for the cache line at `address`, which need not be valid, to be brought near.
     #[inline(always)]
     fn prefetch(self, _address: *const u8) {}

@@ -2,11 +2,13 @@
 //!
 //! Every element is summed in the order of [`super::order`] by itself; tiles only decide what is computed side by side.
 
+use super::escapes::Escapes;
 use super::lanes::{Kernel, Lanes};
 use super::matrix::{Encoding, Matrix};
 use super::order::{BLOCK_LENGTH, BlockTree, GROUP_COLUMNS, Group, group_sum, lane_sum};
 use super::output::OutputTile;
-use super::rows::{Bf16Row, F32Row, Mxfp4Row, Ones, WeightRow};
+use super::prefetch::prefetch_rows;
+use super::rows::{Bf16Row, DictRow, F32Row, Mxfp4Row, Ones, WeightRow};
 
 /// How many rows are computed side by side for one token. Each is a stream of its own from memory: on an AMD Zen 5, four
 /// of them reached 82 % of the read bandwidth, eight 94 %.
@@ -15,9 +17,6 @@ pub(super) const STREAMED_ROWS: usize = 8;
 const TILE_ROWS: usize = 4;
 /// How many tokens are computed side by side, where there are that many.
 const TILE_TOKENS: usize = 4;
-
-/// How many bytes come from memory at once.
-const CACHE_LINE: usize = 64;
 
 /// `y[t, r] = Σ_c W[r, c]·x[t, c]`.
 pub(super) struct Matmul<'a, 'y> {
@@ -38,6 +37,7 @@ impl Kernel for Matmul<'_, '_> {
             Encoding::F32 => self.product::<L, F32Row>(lanes),
             Encoding::Bf16 => self.product::<L, Bf16Row>(lanes),
             Encoding::Mxfp4 => self.product::<L, Mxfp4Row>(lanes),
+            Encoding::Dict { .. } => self.product::<L, DictRow>(lanes),
         }
     }
 }
@@ -140,25 +140,20 @@ fn dot_tile<'a, L: Lanes, W: WeightRow<'a>, const R: usize, const T: usize>(
     let columns = inputs[0].len();
     let whole_groups = columns / GROUP_COLUMNS;
     let groups = columns.div_ceil(GROUP_COLUMNS);
-    // Cut to one length, which the compiler then compares once for all of them.
-    let weights = weights.map(|row| row.first_groups(whole_groups));
-    let mut input_groups: [&[Group]; T] = [&[]; T];
-    for (groups, input) in input_groups.iter_mut().zip(inputs) {
-        *groups = &input.as_chunks().0.as_chunks().0[..whole_groups];
-    }
+    let mut tile = Tile::new(weights, inputs, whole_groups);
     let mut tree = BlockTree::new(lanes);
     let mut group = 0;
     while group < groups {
         let end = (group + BLOCK_LENGTH).min(groups);
         let mut block = [[lanes.splat(0.0); T]; R];
         for group in group..end.min(whole_groups) {
-            if T == 1 && (group * W::GROUP_BYTES) % CACHE_LINE < W::GROUP_BYTES {
-                prefetch_rows(lanes, &weights, group, whole_groups);
+            if T == 1 {
+                prefetch_rows(lanes, &tile.weights, group, whole_groups);
             }
-            add_group(lanes, &weights, &input_groups, group, &mut block);
+            tile.add_group(lanes, group, &mut block);
         }
         if end > whole_groups {
-            add_tail(lanes, &weights, inputs, &mut block);
+            add_tail(lanes, weights, inputs, &mut block);
         }
         tree.push(block);
         group = end;
@@ -166,39 +161,36 @@ fn dot_tile<'a, L: Lanes, W: WeightRow<'a>, const R: usize, const T: usize>(
     tree.finish()
 }
 
-/// Asks for the elements that will be wanted some time after group `group` of `groups`.
-#[inline(always)]
-fn prefetch_rows<'a, L: Lanes, W: WeightRow<'a>, const R: usize>(
-    lanes: L,
-    weights: &[W; R],
-    group: usize,
-    groups: usize,
-) {
-    let mut offset = group * W::GROUP_BYTES + L::PREFETCH_BYTES;
-    if offset >= groups * W::GROUP_BYTES {
-        // What follows a row is the next row of this tile, which is on its way; the next tile begins R rows on.
-        offset += weights[R - 1].start().addr() - weights[0].start().addr();
-    }
-    for row in weights {
-        lanes.prefetch(row.start().wrapping_add(offset));
-    }
+/// The whole groups of `R` rows of weights and of the inputs of `T` tokens.
+struct Tile<'t, W, const R: usize, const T: usize> {
+    weights: [W; R],
+    inputs: [&'t [Group]; T],
+    escapes: Escapes<R>,
 }
 
-/// Steps 1 to 3 for one group: adds its sums to those of its block.
-#[inline(always)]
-fn add_group<'a, L: Lanes, W: WeightRow<'a>, const R: usize, const T: usize>(
-    lanes: L,
-    weights: &[W; R],
-    inputs: &[&[Group]; T],
-    group: usize,
-    block: &mut [[L::Vector; T]; R],
-) {
-    for r in 0..R {
-        let elements = weights[r].group(lanes, group);
-        for t in 0..T {
-            let input = lanes.load_group(&inputs[t][group]);
-            let sum = weights[r].scale(lanes, group, group_sum(lanes, elements, input));
-            block[r][t] = lanes.add(block[r][t], sum);
+impl<'t, 'a, W: WeightRow<'a>, const R: usize, const T: usize> Tile<'t, W, R, T> {
+    #[inline(always)]
+    fn new(weights: &[W; R], inputs: &[&'t [f32]; T], groups: usize) -> Self {
+        // All cut to one length, which the compiler then compares once for all of them.
+        let weights = weights.map(|row| row.first_groups(groups));
+        let inputs = inputs.map(|input| &input.as_chunks().0.as_chunks().0[..groups]);
+        Self { weights, inputs, escapes: Escapes::new(&weights) }
+    }
+
+    /// Steps 1 to 3 for one group: adds its sums to those of its block. Groups come in order.
+    #[inline(always)]
+    fn add_group<L: Lanes>(&mut self, lanes: L, group: usize, block: &mut [[L::Vector; T]; R]) {
+        let escapes = self.escapes.are_in::<W>(group);
+        for (r, sums) in block.iter_mut().enumerate() {
+            let row = self.weights[r];
+            let elements = if escapes { self.escapes.elements(lanes, row, r, group) } else { row.group(lanes, group) };
+            for (sum, input) in sums.iter_mut().zip(self.inputs) {
+                let products = group_sum(lanes, elements, lanes.load_group(&input[group]));
+                *sum = lanes.add(*sum, row.scale(lanes, group, products));
+            }
+        }
+        if escapes {
+            self.escapes.find_soonest();
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use core::ops::Range;
 
+use super::dict::{self, Record};
 use super::mxfp4::{E2M1, E8M0};
 use super::order::GROUP_COLUMNS;
 
@@ -17,17 +18,23 @@ pub enum Encoding {
     Bf16,
     /// E2M1 nibbles, low nibble first, with one E8M0 scale for 32 columns.
     Mxfp4,
+    /// bf16 whose high bytes are codes, see [`super::dict`].
+    Dict {
+        /// Slots in each row for elements whose high byte has no code.
+        escapes: usize,
+    },
 }
 
 impl Encoding {
-    /// The bytes of `columns` elements of a row, scales not counted, or `None` if they do not fit a `usize` or, for
-    /// MXFP4, if `columns` is not a multiple of 32.
+    /// The bytes of `columns` elements of a row, scales not counted, or `None` if they do not fit a `usize` or the encoding
+    /// has no rows of so many: MXFP4 has multiples of 32, for a dictionary see [`dict::stride`].
     #[must_use]
     pub fn row_bytes(self, columns: usize) -> Option<usize> {
         match self {
             Self::F32 => columns.checked_mul(4),
             Self::Bf16 => columns.checked_mul(2),
             Self::Mxfp4 => columns.is_multiple_of(GROUP_COLUMNS).then_some(columns / 2),
+            Self::Dict { escapes } => dict::stride(columns, escapes),
         }
     }
 }
@@ -76,6 +83,18 @@ impl<'a> Matrix<'a> {
         let matrix = Self::packed(Encoding::Mxfp4, codes, rows, columns);
         assert_eq!(Some(scales.len()), rows.checked_mul(columns / GROUP_COLUMNS), "scales of {rows}x{columns}");
         Self { scales, ..matrix }
+    }
+
+    /// A matrix of bf16 with a dictionary: a run of `rows` rows with `escapes` slots each.
+    ///
+    /// Only its length is looked at. Products with a run that [`dict::check`] refuses are numbers without a meaning, but they
+    /// neither panic nor touch other memory.
+    ///
+    /// # Panics
+    /// If there are no rows of so many columns and escapes, or `data` is not exactly `rows` of them.
+    #[must_use]
+    pub fn dict(data: &'a [u8], rows: usize, columns: usize, escapes: usize) -> Self {
+        Self::packed(Encoding::Dict { escapes }, data, rows, columns)
     }
 
     /// A view of native f32 as a matrix.
@@ -177,6 +196,7 @@ impl<'a> Matrix<'a> {
                     }
                 }
             }
+            Encoding::Dict { .. } => Record::new(self, row).to_f32(values),
         }
     }
 

@@ -6,6 +6,8 @@ mod avx2;
 mod avx512;
 mod backend;
 mod column_sums;
+pub mod dict;
+mod escapes;
 pub mod fingerprint;
 mod lanes;
 pub mod math;
@@ -17,6 +19,7 @@ mod neon;
 pub mod order;
 mod output;
 mod parallel;
+mod prefetch;
 mod recurrence;
 mod rows;
 mod scalar;
@@ -92,6 +95,21 @@ impl Kernels {
         assert_eq!(vectors * weight_stride, weights.len(), "weights of {vectors} vectors");
         assert!(vectors == 0 || weight_stride >= w.rows(), "{weight_stride} weights for {} rows", w.rows());
         self.lanes.run(ColumnSums { matrix: w, weights, weight_stride, out });
+    }
+
+    /// Writes a matrix with a dictionary as bf16, `[rows, columns]`.
+    ///
+    /// # Errors
+    /// What [`dict::check`] finds; nothing has been written then.
+    ///
+    /// # Panics
+    /// If the matrix is of another encoding or `bf16` has another length.
+    pub fn decode_dict(&self, w: &Matrix<'_>, bf16: &mut [u8]) -> Result<(), dict::DictError> {
+        assert!(matches!(w.encoding(), Encoding::Dict { .. }), "{:?} has no dictionary", w.encoding());
+        assert_eq!(bf16.len(), 2 * w.rows() * w.columns(), "bf16 of {}x{}", w.rows(), w.columns());
+        dict::check_rows(w)?;
+        self.lanes.run(dict::Decode { matrix: w, out: bf16 });
+        Ok(())
     }
 
     /// The first pass of delta attention over the state S `[keys, values]` of one head:

@@ -47,6 +47,13 @@ fn widen_bf16(bytes: &[u8; 16]) -> [float32x4_t; 2] {
 fn look_up(codes: uint8x16_t) -> [[float32x4_t; 2]; 2] {
     let low = vqtbl1q_u8(load_register(&E2M1_UPPER_BYTES[0]), codes);
     let high = vqtbl1q_u8(load_register(&E2M1_UPPER_BYTES[1]), codes);
+    join(low, high)
+}
+
+/// Sixteen f32 from their upper two bytes.
+#[inline]
+#[target_feature(enable = "neon")]
+fn join(low: uint8x16_t, high: uint8x16_t) -> [[float32x4_t; 2]; 2] {
     [widen(vreinterpretq_u16_u8(vzip1q_u8(low, high))), widen(vreinterpretq_u16_u8(vzip2q_u8(low, high)))]
 }
 
@@ -57,6 +64,17 @@ fn widen_e2m1(bytes: &[u8; 16]) -> [[[float32x4_t; 2]; 2]; 2] {
     let even = vandq_u8(codes, vdupq_n_u8(0x0f));
     let odd = vshrq_n_u8::<4>(codes);
     [look_up(vzip1q_u8(even, odd)), look_up(vzip2q_u8(even, odd))]
+}
+
+#[inline]
+#[target_feature(enable = "neon")]
+fn widen_dict(dictionary: &[u8; 16], low: &[u8; 32], codes: &[u8; 16]) -> [[[float32x4_t; 2]; 2]; 2] {
+    let [first, second] = low.as_chunks().0 else { unreachable!("two registers") };
+    let (dictionary, codes) = (load_register(dictionary), load_register(codes));
+    [
+        join(load_register(first), vqtbl1q_u8(dictionary, vandq_u8(codes, vdupq_n_u8(0x0f)))),
+        join(load_register(second), vqtbl1q_u8(dictionary, vshrq_n_u8::<4>(codes))),
+    ]
 }
 
 impl Arithmetic<float32x4_t> for Neon {
@@ -119,5 +137,16 @@ impl Lanes for Neon {
     fn load_e2m1(self, bytes: &[u8; GROUP_COLUMNS / 2]) -> [Self::Half; 2] {
         // SAFETY: the whole program is compiled for NEON.
         unsafe { widen_e2m1(bytes) }
+    }
+
+    #[inline(always)]
+    fn load_dict(
+        self,
+        dictionary: &[u8; 16],
+        low: &[u8; GROUP_COLUMNS],
+        codes: &[u8; GROUP_COLUMNS / 2],
+    ) -> [Self::Half; 2] {
+        // SAFETY: the whole program is compiled for NEON.
+        unsafe { widen_dict(dictionary, low, codes) }
     }
 }

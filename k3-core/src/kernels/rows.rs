@@ -1,14 +1,22 @@
 //! One row of weights, group by group, as lanes: what differs between the encodings, and nothing else.
 
+use core::ptr;
+
+use super::dict::Record;
 use super::lanes::{Arithmetic, Lanes};
 use super::matrix::Matrix;
 use super::mxfp4::E8M0;
 use super::order::{GROUP_COLUMNS, GROUP_VECTORS, Group, LANES};
 
+/// In how many places a row lies at most.
+pub(super) const STREAMS: usize = 2;
+
 /// A row of weights of one encoding.
 pub(super) trait WeightRow<'a>: Copy {
-    /// The bytes of the elements of a whole group.
-    const GROUP_BYTES: usize;
+    /// The bytes of a whole group in each of the places where a row lies; 0 where there is none.
+    const GROUP_BYTES: [usize; STREAMS];
+    /// Whether some elements are kept apart from their group.
+    const ESCAPES: bool = false;
 
     /// Row `row` of a matrix of this encoding.
     fn new(matrix: &Matrix<'a>, row: usize) -> Self;
@@ -20,14 +28,24 @@ pub(super) trait WeightRow<'a>: Copy {
     #[must_use]
     fn first_groups(self, count: usize) -> Self;
 
-    /// Where the elements begin; null if they are not in memory.
-    fn start(self) -> *const u8;
+    /// Where the groups begin in each of these places; null if there is none.
+    fn starts(self) -> [*const u8; STREAMS];
 
-    /// The elements of a whole group, before its scale.
+    /// The elements of a whole group, before its scale; escaped elements are anything.
     fn group<L: Lanes>(self, lanes: L, group: usize) -> [L::Half; 2];
 
     /// The columns after the last whole group, padded with zeros; if there are none, all zeros.
     fn tail(self) -> Group;
+
+    /// The first group from `from` on that has an escaped element; `usize::MAX` if there is none.
+    #[inline(always)]
+    fn next_escape(self, _from: usize) -> usize {
+        usize::MAX
+    }
+
+    /// Puts the escaped elements of a group in their places.
+    #[inline(always)]
+    fn patch(self, _group: usize, _elements: &mut Group) {}
 
     /// `value` times the scale of a group.
     #[inline(always)]
@@ -44,12 +62,12 @@ pub(super) struct F32Row<'a> {
 }
 
 impl<'a> WeightRow<'a> for F32Row<'a> {
-    const GROUP_BYTES: usize = 4 * GROUP_COLUMNS;
+    const GROUP_BYTES: [usize; STREAMS] = [4 * GROUP_COLUMNS, 0];
 
     #[inline(always)]
     fn new(matrix: &Matrix<'a>, row: usize) -> Self {
         let data = matrix.row_data(row);
-        let whole = data.len() / Self::GROUP_BYTES * Self::GROUP_BYTES;
+        let whole = data.len() / Self::GROUP_BYTES[0] * Self::GROUP_BYTES[0];
         Self { groups: data[..whole].as_chunks().0.as_chunks().0, tail: &data[whole..] }
     }
 
@@ -59,8 +77,8 @@ impl<'a> WeightRow<'a> for F32Row<'a> {
     }
 
     #[inline(always)]
-    fn start(self) -> *const u8 {
-        self.groups.as_ptr().cast()
+    fn starts(self) -> [*const u8; STREAMS] {
+        [self.groups.as_ptr().cast(), ptr::null()]
     }
 
     #[inline(always)]
@@ -86,12 +104,12 @@ pub(super) struct Bf16Row<'a> {
 }
 
 impl<'a> WeightRow<'a> for Bf16Row<'a> {
-    const GROUP_BYTES: usize = 2 * GROUP_COLUMNS;
+    const GROUP_BYTES: [usize; STREAMS] = [2 * GROUP_COLUMNS, 0];
 
     #[inline(always)]
     fn new(matrix: &Matrix<'a>, row: usize) -> Self {
         let data = matrix.row_data(row);
-        let whole = data.len() / Self::GROUP_BYTES * Self::GROUP_BYTES;
+        let whole = data.len() / Self::GROUP_BYTES[0] * Self::GROUP_BYTES[0];
         Self { groups: data[..whole].as_chunks().0.as_chunks().0, tail: &data[whole..] }
     }
 
@@ -101,8 +119,8 @@ impl<'a> WeightRow<'a> for Bf16Row<'a> {
     }
 
     #[inline(always)]
-    fn start(self) -> *const u8 {
-        self.groups.as_ptr().cast()
+    fn starts(self) -> [*const u8; STREAMS] {
+        [self.groups.as_ptr().cast(), ptr::null()]
     }
 
     #[inline(always)]
@@ -128,7 +146,7 @@ pub(super) struct Mxfp4Row<'a> {
 }
 
 impl<'a> WeightRow<'a> for Mxfp4Row<'a> {
-    const GROUP_BYTES: usize = GROUP_COLUMNS / 2;
+    const GROUP_BYTES: [usize; STREAMS] = [GROUP_COLUMNS / 2, 1];
 
     #[inline(always)]
     fn new(matrix: &Matrix<'a>, row: usize) -> Self {
@@ -141,8 +159,8 @@ impl<'a> WeightRow<'a> for Mxfp4Row<'a> {
     }
 
     #[inline(always)]
-    fn start(self) -> *const u8 {
-        self.groups.as_ptr().cast()
+    fn starts(self) -> [*const u8; STREAMS] {
+        [self.groups.as_ptr().cast(), self.scales.as_ptr()]
     }
 
     #[inline(always)]
@@ -161,12 +179,56 @@ impl<'a> WeightRow<'a> for Mxfp4Row<'a> {
     }
 }
 
+/// A row of bf16 with a dictionary, which has no columns outside whole groups.
+#[derive(Clone, Copy)]
+pub(super) struct DictRow<'a>(Record<'a>);
+
+impl<'a> WeightRow<'a> for DictRow<'a> {
+    const GROUP_BYTES: [usize; STREAMS] = [GROUP_COLUMNS, GROUP_COLUMNS / 2];
+    const ESCAPES: bool = true;
+
+    #[inline(always)]
+    fn new(matrix: &Matrix<'a>, row: usize) -> Self {
+        Self(Record::new(matrix, row))
+    }
+
+    #[inline(always)]
+    fn first_groups(self, count: usize) -> Self {
+        Self(self.0.first_groups(count))
+    }
+
+    #[inline(always)]
+    fn starts(self) -> [*const u8; STREAMS] {
+        [self.0.low.as_ptr().cast(), self.0.codes.as_ptr().cast()]
+    }
+
+    #[inline(always)]
+    fn group<L: Lanes>(self, lanes: L, group: usize) -> [L::Half; 2] {
+        lanes.load_dict(self.0.dictionary, &self.0.low[group], &self.0.codes[group])
+    }
+
+    #[inline(always)]
+    fn next_escape(self, from: usize) -> usize {
+        self.0.next_escape(from)
+    }
+
+    #[inline(always)]
+    fn patch(self, group: usize, elements: &mut Group) {
+        self.0.patch(group, elements);
+    }
+
+    #[inline(always)]
+    fn tail(self) -> Group {
+        Group::default()
+    }
+}
+
 /// A row of ones: multiplying by it is exact, so a product with it is a plain sum.
 #[derive(Clone, Copy)]
 pub(super) struct Ones;
 
 impl<'a> WeightRow<'a> for Ones {
-    const GROUP_BYTES: usize = 0;
+    const GROUP_BYTES: [usize; STREAMS] = [0; STREAMS];
 
     fn new(_matrix: &Matrix<'a>, _row: usize) -> Self {
         Self
@@ -178,8 +240,8 @@ impl<'a> WeightRow<'a> for Ones {
     }
 
     #[inline(always)]
-    fn start(self) -> *const u8 {
-        core::ptr::null()
+    fn starts(self) -> [*const u8; STREAMS] {
+        [ptr::null(); STREAMS]
     }
 
     #[inline(always)]

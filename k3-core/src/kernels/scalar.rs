@@ -79,4 +79,19 @@ impl Lanes for Scalar {
     fn load_e2m1(self, bytes: &[u8; GROUP_COLUMNS / 2]) -> [Self::Half; 2] {
         decode(bytes, |[byte]| [E2M1[usize::from(byte & 0xf)], E2M1[usize::from(byte >> 4)]])
     }
+
+    #[inline(always)]
+    fn load_dict(
+        self,
+        dictionary: &[u8; 16],
+        low: &[u8; GROUP_COLUMNS],
+        codes: &[u8; GROUP_COLUMNS / 2],
+    ) -> [Self::Half; 2] {
+        let mut group = [[[0.0; LANES]; 2]; 2];
+        for (column, value) in group.as_flattened_mut().as_flattened_mut().iter_mut().enumerate() {
+            let code = codes[column % 16] >> (column / 16 * 4) & 0xf;
+            *value = f32::from_le_bytes([0, 0, low[column], dictionary[usize::from(code)]]);
+        }
+        group
+    }
 }

@@ -49,6 +49,12 @@ fn interleave_high(a: v128, b: v128) -> v128 {
 fn look_up(codes: v128) -> [[v128; 2]; 2] {
     let low = u8x16_swizzle(load_register(&E2M1_UPPER_BYTES[0]), codes);
     let high = u8x16_swizzle(load_register(&E2M1_UPPER_BYTES[1]), codes);
+    join(low, high)
+}
+
+/// Sixteen f32 from their upper two bytes.
+#[inline(always)]
+fn join(low: v128, high: v128) -> [[v128; 2]; 2] {
     [widen(interleave_low(low, high)), widen(interleave_high(low, high))]
 }
 
@@ -110,5 +116,20 @@ impl Lanes for Simd128 {
         let even = v128_and(codes, u8x16_splat(0x0f));
         let odd = u8x16_shr(codes, 4);
         [look_up(interleave_low(even, odd)), look_up(interleave_high(even, odd))]
+    }
+
+    #[inline(always)]
+    fn load_dict(
+        self,
+        dictionary: &[u8; 16],
+        low: &[u8; GROUP_COLUMNS],
+        codes: &[u8; GROUP_COLUMNS / 2],
+    ) -> [Self::Half; 2] {
+        let [first, second] = low.as_chunks().0 else { unreachable!("two registers") };
+        let (dictionary, codes) = (load_register(dictionary), load_register(codes));
+        [
+            join(load_register(first), u8x16_swizzle(dictionary, v128_and(codes, u8x16_splat(0x0f)))),
+            join(load_register(second), u8x16_swizzle(dictionary, u8x16_shr(codes, 4))),
+        ]
     }
 }

@@ -4,6 +4,7 @@ pub mod cache;
 pub mod resident;
 pub mod sliced;
 pub mod trunk;
+pub mod trunk_file;
 
 use alloc::string::ToString;
 

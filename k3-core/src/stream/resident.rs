@@ -55,6 +55,7 @@ impl<B: AsRef<[u8]> + Sync> Resident<B> {
             (Encoding::F32, _) => Matrix::f32(data, rows, columns),
             (Encoding::Bf16, _) => Matrix::bf16(data, rows, columns),
             (Encoding::Mxfp4, Some(scales)) => Matrix::mxfp4(data, self.bytes(scales), rows, columns),
+            (Encoding::Dict { .. }, _) => unreachable!("the index gives no checkpoint a dictionary"),
             (Encoding::Mxfp4, None) => unreachable!("the index gives every MXFP4 matrix its scales"),
         }
     }

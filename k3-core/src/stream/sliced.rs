@@ -109,6 +109,7 @@ impl Slice {
             Encoding::F32 => Matrix::f32(data, rows, columns),
             Encoding::Bf16 => Matrix::bf16(data, rows, columns),
             Encoding::Mxfp4 => Matrix::mxfp4(data, &buffer[self.scales.clone()], rows, columns),
+            Encoding::Dict { .. } => unreachable!("the index gives no checkpoint a dictionary"),
         }
     }
 }

@@ -44,6 +44,13 @@ pub struct Trunk {
 }
 
 impl Run {
+    /// All rows of a tensor that lies at `location`.
+    #[must_use]
+    pub fn whole(tensor: TensorId, location: Location) -> Self {
+        let Location { encoding, rows, columns, data, scales } = location;
+        Self { tensor, rows: 0..rows, columns, encoding, data, scales }
+    }
+
     /// The bytes that are read for it.
     #[must_use]
     pub fn bytes(&self) -> u64 {
@@ -81,6 +88,7 @@ impl Run {
             Encoding::F32 => Matrix::f32(data, rows, columns),
             Encoding::Bf16 => Matrix::bf16(data, rows, columns),
             Encoding::Mxfp4 => Matrix::mxfp4(data, scales, rows, columns),
+            Encoding::Dict { escapes } => Matrix::dict(data, rows, columns, escapes),
         }
     }
 }
@@ -107,6 +115,18 @@ impl Trunk {
             tensors.entry(run.tensor).or_insert(number..number).end = number + 1;
         }
         Self { runs, tensors }
+    }
+
+    /// The same, in a shard of another number.
+    #[must_use]
+    pub fn in_shard(mut self, shard: usize) -> Self {
+        for run in &mut self.runs {
+            run.data.shard = shard;
+            if let Some(scales) = &mut run.scales {
+                scales.shard = shard;
+            }
+        }
+        self
     }
 
     /// All runs, in order.
@@ -139,10 +159,9 @@ pub fn tensors_in_order(config: &Config) -> Vec<TensorId> {
 
 /// Cuts a tensor into runs of whole rows.
 fn runs_of(tensor: TensorId, location: Location) -> impl Iterator<Item = Run> {
-    let Location { encoding, rows, columns, data, scales } = location;
-    let row_bytes = (data.bytes + scales.map_or(0, |span| span.bytes)) / rows as u64;
-    let most = usize::try_from(RUN_BYTES / row_bytes).unwrap_or(usize::MAX).max(1);
+    let whole = Run::whole(tensor, location);
+    let rows = location.rows;
+    let most = usize::try_from(RUN_BYTES / (whole.bytes() / rows as u64)).unwrap_or(usize::MAX).max(1);
     let step = if is_used_whole(tensor) { rows } else { most };
-    let whole = Run { tensor, rows: 0..rows, columns, encoding, data, scales };
     (0..rows).step_by(step).map(move |start| whole.part(start..rows.min(start.saturating_add(step))))
 }

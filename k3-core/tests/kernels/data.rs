@@ -106,6 +106,7 @@ impl Packed {
                     Kind::Special => random.bits() as u8,
                 }));
             }
+            Encoding::Dict { .. } => unreachable!("made from bf16, see dict.rs"),
         }
         Self { encoding, rows, columns, data, scales, skip }
     }
@@ -116,6 +117,7 @@ impl Packed {
             Encoding::F32 => Matrix::f32(data, self.rows, self.columns),
             Encoding::Bf16 => Matrix::bf16(data, self.rows, self.columns),
             Encoding::Mxfp4 => Matrix::mxfp4(data, &self.scales, self.rows, self.columns),
+            Encoding::Dict { .. } => unreachable!("made from bf16, see dict.rs"),
         }
     }
 
@@ -127,6 +129,7 @@ impl Packed {
             Encoding::F32 => f32::from_le_bytes(data[4 * index..][..4].try_into().unwrap()),
             Encoding::Bf16 => f32::from_le_bytes([0, 0, data[2 * index], data[2 * index + 1]]),
             Encoding::Mxfp4 => e2m1(data[index / 2] >> (4 * (index % 2)) & 15),
+            Encoding::Dict { .. } => unreachable!("made from bf16, see dict.rs"),
         }
     }
 

@@ -5,6 +5,8 @@ mod allocation;
 mod backend;
 mod column_sums;
 mod data;
+mod dict;
+mod dict_damage;
 mod math;
 mod matmul;
 mod mxfp4;

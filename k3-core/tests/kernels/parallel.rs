@@ -6,7 +6,7 @@ use k3_core::kernels::{Encoding, Kernels, Matrix, OutputTile, matmul_parallel};
 use crate::data::{ENCODINGS, Kind, Packed, Random, all_kernels, assert_same};
 
 /// One new thread per piece.
-struct Threads(usize);
+pub struct Threads(pub usize);
 
 impl Workers for Threads {
     fn threads(&self) -> usize {

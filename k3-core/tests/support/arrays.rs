@@ -98,7 +98,7 @@ impl Array {
         match self.encoding {
             Encoding::F32 => Matrix::f32(&self.data, self.rows, self.columns),
             Encoding::Bf16 => Matrix::bf16(&self.data, self.rows, self.columns),
-            Encoding::Mxfp4 => unreachable!("only experts are packed"),
+            Encoding::Mxfp4 | Encoding::Dict { .. } => unreachable!("these are not packed"),
         }
     }
 }

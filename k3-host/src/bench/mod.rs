@@ -4,6 +4,7 @@
 
 pub mod counting;
 pub mod decode;
+pub mod dict;
 pub mod disk;
 pub mod kernels;
 pub mod turns;

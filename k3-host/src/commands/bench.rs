@@ -2,17 +2,16 @@
 
 use std::path::PathBuf;
 
-use k3_core::checkpoint::Checkpoint;
+use k3_core::host::Workers;
 
 use crate::args::EngineArgs;
 use crate::bench::disk::{self, PassRead};
 use crate::bench::turns::median;
-use crate::bench::{decode, kernels};
-use crate::checkpoint::Folder;
+use crate::bench::{decode, dict, kernels};
 use crate::engine::{self, Engine};
-use crate::failure::Outcome;
+use crate::failure::{Failure, Outcome};
 use crate::plan::Demand;
-use crate::streaming::Files;
+use crate::workers::{Threads, default_threads};
 
 /// Arguments of `bench`.
 #[derive(Debug, clap::Args)]
@@ -65,17 +64,35 @@ pub fn run(args: &BenchArgs) -> Outcome {
     let kernels = engine::kernels(args.engine.backend.as_deref())?;
     println!("{} kernels, one thread, medians of {rounds} rounds in turns", kernels.backend().name());
     print_kernels(&kernels::measure(&kernels, rounds));
+    let threads = Threads::new(args.engine.threads.map_or_else(default_threads, usize::from))?;
+    let rates = threads.enter(|| dict::measure(&kernels, &threads, rounds)).map_err(Failure::failed)?;
+    print_dict(&rates, threads.threads());
     let Some(folder) = &args.checkpoint else { return Ok(()) };
-    let demand = Demand { at_once: 1, ..Demand::positions(rounds + 1) };
+    let demand = Demand { at_once: 1, other_bytes: kernels::READ_BYTES, ..Demand::positions(rounds + 1) };
     let engine = Engine::open(folder, &args.engine, &demand)?;
     engine.enter(|| print_decode(&engine, rounds))
 }
 
+/// Prints one line of a table.
+fn line(name: &str, rate: &str, ratio: &str) {
+    println!("{name:<34}{rate:>16}  {ratio}");
+}
+
+fn gigabytes(rate: f64) -> String {
+    format!("{:.1} GB/s", rate / 1e9)
+}
+
+fn print_dict(rates: &dict::DictRates, threads: usize) {
+    println!("bf16 with a dictionary, {:.3} of its size; rates count the bytes of bf16", rates.size);
+    let ratio = format!("time {:.2} of bf16's", rates.bf16_product / rates.dict_product);
+    line(&format!("bf16 from memory, {threads} threads"), &gigabytes(rates.bf16_product), "");
+    line(&format!("dictionary from memory, {threads} threads"), &gigabytes(rates.dict_product), &ratio);
+    line("decoding in cache, one thread", &gigabytes(rates.decode), "");
+    line("checking in cache, one thread", &gigabytes(rates.check), "");
+}
+
 fn disk(args: &DiskArgs) -> Outcome {
-    let config = engine::read_config(&args.checkpoint, &args.engine)?;
-    let folder = Folder { path: args.checkpoint.clone() };
-    let checkpoint = Checkpoint::open(&folder, &config, config.layers.len())?;
-    let files = Files::of_checkpoint(checkpoint, &config)?;
+    let files = engine::open_headers(&args.checkpoint, &args.engine)?.into_files()?;
     let passes = disk::measure(files, args.rounds as usize)?;
     for pass in &passes {
         println!("{:.3} GB in {:.3} s: {:.2} GB/s", pass.bytes as f64 / 1e9, pass.seconds, pass.rate() / 1e9);
@@ -85,8 +102,8 @@ fn disk(args: &DiskArgs) -> Outcome {
 }
 
 fn print_kernels(rates: &kernels::KernelRates) {
-    let line = |name: &str, rate: String, ratio: String| println!("{name:<34}{rate:>16}  {ratio}");
-    let bytes = |rate: f64| format!("{:.1} GB/s", rate / 1e9);
+    let line = |name, rate: String, ratio: String| line(name, &rate, &ratio);
+    let bytes = gigabytes;
     let flops = |rate: f64| format!("{:.1} GFLOP/s", rate * 2.0 / 1e9);
     let of = |rate: f64, whole: f64, name: &str| format!("{:.2} of {name}", rate / whole);
     line("memory read", bytes(rates.read), String::new());

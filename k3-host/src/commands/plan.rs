@@ -67,9 +67,9 @@ pub fn run(args: &PlanArgs) -> Outcome {
         }
         None => {
             let headers = args.engine.config.as_ref().map_or_else(Headers::released, |_| {
-                engine::read_config(Path::new(""), &args.engine).and_then(Headers::of)
+                engine::read_config(Path::new(""), args.engine.config.as_deref()).and_then(Headers::of)
             })?;
-            let layers = engine::layer_count(headers.config(), &args.engine)?;
+            let layers = engine::layer_count(headers.config(), args.engine.layers)?;
             let checkpoint = OpenCheckpoint::open(&headers, headers.config().clone(), layers)?;
             let extent = headers.extent();
             args.show(

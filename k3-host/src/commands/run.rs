@@ -1,5 +1,6 @@
 //! `run`: a prompt in, what follows it out; both as ids or both as text.
 
+mod cache_trace;
 mod files;
 mod follower;
 mod job;
@@ -43,6 +44,9 @@ pub struct RunArgs {
     /// Write the logits of every position that was fed, as rows of little-endian f32
     #[arg(long, value_name = "FILE")]
     pub dump_logits: Option<PathBuf>,
+    /// Write every batch of experts that the cache was asked for, for `k3-host trace`
+    #[arg(long, value_name = "FILE")]
+    pub dump_cache_trace: Option<PathBuf>,
     /// Go on from this state file; the prompt must begin with the ids that it holds
     #[arg(long, value_name = "FILE", conflicts_with = "full_recompute")]
     pub load_state: Option<PathBuf>,

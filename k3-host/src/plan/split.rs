@@ -83,7 +83,8 @@ impl Split {
         for buffers in FEWEST_BUFFERS..=ENOUGH_BUFFERS {
             try_with(&|allotment| allotment.read_ahead = buffers);
         }
-        let enough_slots = wishes.cache.is_some() || best.allotment.expert_slots.get() >= ENOUGH_SLOTS.min(sizes.experts);
+        let enough_slots =
+            wishes.cache.is_some() || best.allotment.expert_slots.get() >= ENOUGH_SLOTS.min(sizes.experts);
         if wishes.trunk.is_none() && enough_slots && best.allotment.read_ahead == ENOUGH_BUFFERS {
             best = best.with_trunk_pinned(sizes, bytes);
         }

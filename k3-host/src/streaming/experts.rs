@@ -25,6 +25,8 @@ pub struct ExpertReader {
     index: CheckpointIndex,
     drives: Arc<Drives>,
     traffic: Arc<Traffic>,
+    grid: ExpertGrid,
+    slots: NonZeroUsize,
     state: Mutex<State>,
 }
 
@@ -78,12 +80,30 @@ impl ExpertReader {
             arrivals,
             watcher: None,
         };
-        Ok(Self { index, drives, traffic, state: Mutex::new(state) })
+        Ok(Self { index, drives, traffic, grid, slots: memory.slots, state: Mutex::new(state) })
     }
 
-    /// Tells `watcher` every batch from now on.
-    pub fn watch(&self, watcher: BatchWatcher) {
-        self.state().watcher = Some(watcher);
+    /// Tells `watcher` every batch from now on; `None` ends that.
+    pub fn watch(&self, watcher: Option<BatchWatcher>) {
+        self.state().watcher = watcher;
+    }
+
+    /// How the experts are numbered.
+    #[must_use]
+    pub fn grid(&self) -> ExpertGrid {
+        self.grid
+    }
+
+    /// How many experts the cache holds at most.
+    #[must_use]
+    pub fn slots(&self) -> NonZeroUsize {
+        self.slots
+    }
+
+    /// The bytes of the matrices of one expert; all have equally many.
+    #[must_use]
+    pub fn expert_bytes(&self) -> u64 {
+        self.index.expert_ids().next().map_or(0, |id| expert_bytes(&self.index, id.layer, id.expert))
     }
 
     /// What the cache was asked for so far.

@@ -54,7 +54,7 @@ pub struct Files {
 pub struct Streamed {
     drives: Arc<Drives>,
     trunk: TrunkReader,
-    experts: ExpertReader,
+    experts: Arc<ExpertReader>,
     traffic: Arc<Traffic>,
     guesses: usize,
     pass_began: Mutex<Option<Instant>>,
@@ -76,7 +76,7 @@ impl Files {
 impl Streamed {
     /// The routed experts, to watch what is asked for.
     #[must_use]
-    pub fn expert_reader(&self) -> &ExpertReader {
+    pub fn expert_reader(&self) -> &Arc<ExpertReader> {
         &self.experts
     }
 
@@ -93,6 +93,7 @@ impl Streamed {
         let grid = ExpertGrid { layers: config.layers.len(), experts: config.moe.experts };
         let memory = ExpertMemory { slots: allotment.expert_slots, guesses: guesses * GUESS_BUFFERS };
         let experts = ExpertReader::new(index, grid, memory, Arc::clone(&drives), Arc::clone(&traffic))?;
+        let experts = Arc::new(experts);
         Ok(Self { drives, trunk, experts, traffic, guesses, pass_began: Mutex::new(None) })
     }
 }

@@ -29,9 +29,11 @@ pub use replica::{KNOWN_IDS, ReplicaOrder, Written, write_replica};
 pub use shape::{MOST_LAYERS, Shape, released_mla_layers};
 
 use crate::failure::{Failure, Outcome};
+use encode::Storing;
 use folder::{CONFIG, INDEX, Staging};
 use plan::{Edition, Shard, Tensor};
 use random::{Normals, RowNumbers, tensor_seed};
+use values::Recipe;
 
 /// Bytes that are made while as many are written.
 const PIECE_BYTES: usize = 16 << 20;
@@ -87,6 +89,18 @@ pub fn write(order: &Order<'_>, folder: &Path, progress: &mut dyn FnMut(Progress
     }
     staging.publish()?;
     Ok(total)
+}
+
+/// Fills rows of `columns` elements with bf16 like that of a projection.
+pub fn fill_projection(seed: u64, columns: usize, bf16: &mut [u8]) {
+    let normals = Normals::new();
+    bf16.par_chunks_mut(2 * columns).enumerate().for_each_init(
+        || vec![0.0; columns],
+        |numbers, (row, bytes)| {
+            Recipe::MATRIX.fill(&mut RowNumbers::new(&normals, seed, row), numbers);
+            Storing::Bf16.encode(numbers, bytes);
+        },
+    );
 }
 
 /// Makes the numbers of all tensors.

@@ -198,7 +198,7 @@ impl<P: Policy> ExpertCache<P> {
     /// Whether an expert is in its slot, or is being read into it.
     ///
     /// # Panics
-    /// If there is no such layer.
+    /// If there is no such expert.
     #[must_use]
     pub fn is_resident(&self, layer: usize, expert: usize) -> bool {
         self.slot_of(self.grid.number(layer, expert)).is_some()

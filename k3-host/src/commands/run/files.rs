@@ -4,6 +4,8 @@ use k3_core::model::Model;
 use k3_core::model::state_file::Saved;
 
 use super::RunArgs;
+use super::cache_trace::CacheTrace;
+use crate::engine::Engine;
 use crate::failure::{Failure, Outcome};
 use crate::replace::Replacement;
 use crate::report::{LogitDump, Results};
@@ -16,6 +18,7 @@ pub struct Files {
     pub logits: Option<LogitDump>,
     state: Option<Replacement>,
     results: Option<Replacement>,
+    cache_trace: Option<CacheTrace>,
 }
 
 impl Files {
@@ -23,12 +26,14 @@ impl Files {
     ///
     /// # Errors
     /// If one cannot be written.
-    pub fn begin(args: &RunArgs) -> Outcome<Self> {
+    pub fn begin(args: &RunArgs, engine: &Engine) -> Outcome<Self> {
+        let cache_trace = args.dump_cache_trace.as_deref().map(|path| CacheTrace::begin(path, engine)).transpose()?;
         let begin = || -> anyhow::Result<Self> {
             Ok(Self {
                 logits: args.dump_logits.as_deref().map(LogitDump::create).transpose()?,
                 state: args.save_state.as_deref().map(Replacement::create).transpose()?,
                 results: args.results_file().map(Replacement::create).transpose()?,
+                cache_trace,
             })
         };
         begin().map_err(Failure::not_written)
@@ -49,6 +54,14 @@ impl Files {
     /// If it cannot be written.
     pub fn finish_logits(&mut self) -> Outcome {
         self.logits.take().map_or(Ok(()), |logits| logits.commit().map_err(Failure::not_written))
+    }
+
+    /// Finishes the trace of the expert cache.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub fn finish_cache_trace(&mut self) -> Outcome {
+        self.cache_trace.take().map_or(Ok(()), CacheTrace::finish)
     }
 
     /// Finishes the file of the results.

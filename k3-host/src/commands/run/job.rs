@@ -70,8 +70,8 @@ impl<'a> Job<'a> {
         if self.args.dump_logits.is_some() { WantedLogits::All } else { WantedLogits::Last }
     }
 
-    /// Generates on `engine`. The steps before an error stand: they are printed and reported. The state is saved unless a pass
-    /// failed, which leaves none.
+    /// Generates on `engine`. The steps before an error stand: they are printed and reported. The state is saved unless there
+    /// is none: nothing was fed yet, or a pass failed.
     ///
     /// # Errors
     /// As the exit codes of the command say; if several things failed, the first. The others are noted.
@@ -79,7 +79,7 @@ impl<'a> Job<'a> {
         let Outside { output, notes, detail, interrupt } = outside;
         let end_ids = self.end_ids(engine)?;
         self.check_ids(engine.model().config().vocabulary)?;
-        let mut files = Files::begin(self.args)?;
+        let mut files = Files::begin(self.args, engine)?;
         let mut sequence = self.sequence(engine)?;
         let reused = sequence.fed().ids.len();
 
@@ -97,7 +97,9 @@ impl<'a> Job<'a> {
         let followed = follower.follow(&request, &mut sequence, &mut self.sampler);
 
         let state = sequence.fed();
-        let summary = summary(&followed, request.prompt.len().min(state.ids.len()).saturating_sub(reused), engine);
+        // After a failed pass the sequence is empty, but what came of it before was fed.
+        let prompt_fed = if followed.steps.is_empty() { state.ids.len() } else { request.prompt.len() };
+        let summary = summary(&followed, prompt_fed.saturating_sub(reused), engine);
         if detail >= Detail::Summary {
             // A convenience, like all notes.
             let _ = write!(notes, "{summary}");
@@ -105,8 +107,9 @@ impl<'a> Job<'a> {
         let results = Results { run: self.report(engine, &followed), summary: &summary };
         let failed = followed.ending.is_err();
         let outcomes = [
-            if failed && state.ids.is_empty() { Ok(()) } else { files.save_state(engine.model(), state) },
+            if state.ids.is_empty() { Ok(()) } else { files.save_state(engine.model(), state) },
             if failed { Ok(()) } else { files.finish_logits() },
+            if failed { Ok(()) } else { files.finish_cache_trace() },
             files.write_results(&results),
             self.print(&results, &followed, output),
         ];
@@ -203,7 +206,7 @@ fn summary(followed: &Followed, prompt: usize, engine: &Engine) -> Summary {
 }
 
 /// The first failure of a run and of what came after it, or else that it was interrupted. Further failures are noted.
-fn conclude(ending: Outcome<Stop>, outcomes: [Outcome; 4], notes: &mut Output) -> Outcome {
+fn conclude(ending: Outcome<Stop>, outcomes: [Outcome; 5], notes: &mut Output) -> Outcome {
     let interrupted = match &ending {
         Ok(Stop::Interrupted) => Err(Failure::interrupted("interrupted; what was computed until then is written")),
         _ => Ok(()),

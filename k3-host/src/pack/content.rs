@@ -1,0 +1,64 @@
+//! The bytes of a run, of which zeros take no room.
+
+use k3_core::Result;
+use k3_core::checkpoint::Span;
+use k3_core::host::Storage;
+use k3_core::stream::trunk::Run;
+
+use super::holes;
+use crate::storage::FileStorage;
+
+/// The bytes of a run. What is all zeros is always [`Content::Zeros`], so that equal bytes are equal values.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Content {
+    /// So many zeros.
+    Zeros(u64),
+    /// Bytes that are not all zero.
+    Bytes(Vec<u8>),
+}
+
+impl Content {
+    /// These bytes.
+    pub(super) fn new(bytes: Vec<u8>) -> Self {
+        if bytes.iter().all(|byte| *byte == 0) { Self::Zeros(bytes.len() as u64) } else { Self::Bytes(bytes) }
+    }
+
+    /// Reads a run: its rows and then its scales. Holes are not read.
+    pub(super) fn of_run(files: &[FileStorage], run: &Run) -> Result<Self> {
+        let spans = [Some(run.data), run.scales];
+        let spans = spans.iter().flatten();
+        if spans.clone().all(|span| is_hole(files, *span)) {
+            return Ok(Self::Zeros(run.bytes()));
+        }
+        let mut bytes = vec![0; run.bytes() as usize];
+        let mut rest = &mut bytes[..];
+        for span in spans {
+            let (part, others) = rest.split_at_mut(span.bytes as usize);
+            files[span.shard].read_exact_at(span.offset, part)?;
+            rest = others;
+        }
+        Ok(Self::new(bytes))
+    }
+
+    /// The bytes, zeros too.
+    pub(super) fn into_bytes(self) -> Vec<u8> {
+        match self {
+            Self::Zeros(count) => vec![0; count as usize],
+            Self::Bytes(bytes) => bytes,
+        }
+    }
+
+    /// How many bytes.
+    pub(super) fn len(&self) -> u64 {
+        match self {
+            Self::Zeros(count) => *count,
+            Self::Bytes(bytes) => bytes.len() as u64,
+        }
+    }
+}
+
+/// Whether a span is known to be all zeros without reading it. A span that reaches past the end of its file is not.
+pub(super) fn is_hole(files: &[FileStorage], span: Span) -> bool {
+    let file = &files[span.shard];
+    span.offset + span.bytes <= file.len() && holes::is_hole(file.file(), span.offset, span.bytes)
+}
