@@ -89,7 +89,8 @@ pub struct MemoryArgs {
     /// Of the memory that there is, spend this much on the cache of routed experts; without it, what the trunk leaves
     #[arg(long, value_name = "SIZE", value_parser = parse_size, overrides_with = "cache_gb")]
     pub cache_gb: Option<u64>,
-    /// Read the trunk from the file that `pack` wrote into this folder [default: DIR, if there is one]
+    /// Read the trunk from this folder, where `k3-host pack` wrote it, even if all weights would fit into memory [default:
+    /// DIR, if it was written there]
     #[arg(long, value_name = "DIR")]
     pub trunk: Option<PathBuf>,
     /// Look for shards in this folder first; may be given more than once, and each shard may lie in any of them or in DIR

@@ -13,7 +13,7 @@ use k3_core::stream::trunk::Trunk;
 use k3_core::{Error, Result};
 use serde::de::DeserializeSeed;
 
-use crate::failure::{Failure, Outcome};
+use crate::failure::Outcome;
 use crate::pack::{self, PackedTrunk};
 use crate::plan::{Plan, WeightSizes, Weights};
 use crate::shards::{self, LoadingBar, Progress};
@@ -106,10 +106,10 @@ pub struct OpenCheckpoint<F = FileStorage> {
     pub config: Config,
     /// Where everything lies.
     pub checkpoint: Checkpoint<F>,
-    /// The trunk, as it lies there or in the file after those of the checkpoint.
+    /// The trunk: as it lies there, or as it was packed.
     pub trunk: Trunk,
-    /// That file, if the trunk was packed.
-    packed: Option<FileStorage>,
+    /// The file of a packed trunk. It counts as the one after the last shard.
+    pub packed: Option<F>,
 }
 
 impl<F: Storage> OpenCheckpoint<F> {
@@ -147,21 +147,14 @@ impl OpenWeights {
 }
 
 impl OpenCheckpoint {
-    /// The same, with its trunk where it was packed to: in `folder`, or in `main` if something was packed into it.
+    /// The same, with the trunk that was packed into `folder`, if there is one.
     ///
     /// # Errors
-    /// A refusal if there is no packed trunk in `folder`, or one that does not belong to this checkpoint.
-    pub fn with_packed_trunk(self, folder: Option<&Path>, main: &Path) -> Outcome<Self> {
-        match (pack::open(folder.unwrap_or(main), &self)?, folder) {
-            (Some(PackedTrunk { trunk, file, .. }), _) => {
-                let trunk = trunk.in_shard(self.checkpoint.files.len());
-                Ok(Self { trunk, packed: Some(file), ..self })
-            }
-            (None, None) => Ok(self),
-            (None, Some(folder)) => {
-                Err(Failure::refused(format!("--trunk: no trunk was packed into {}", folder.display())))
-            }
-        }
+    /// A refusal that names file and field, if that is not the trunk of this checkpoint.
+    pub fn with_packed_trunk(self, folder: &Path) -> Outcome<Self> {
+        let Some(PackedTrunk { trunk, file, .. }) = pack::open(folder, &self)? else { return Ok(self) };
+        let number = self.checkpoint.files.len();
+        Ok(Self { trunk: trunk.in_file(number), packed: Some(file), ..self })
     }
 
     /// What there is to stream from.

@@ -14,6 +14,7 @@ use k3_core::model::scratch::{Sizes, WantedLogits};
 use k3_core::model::sequence::Sequence;
 use k3_core::model::source::WeightSource;
 use k3_core::report::Means;
+use k3_core::stream::trunk_file::MANIFEST_FILE;
 
 use crate::args::EngineArgs;
 use crate::checkpoint::{Folders, OpenCheckpoint, OpenWeights};
@@ -177,7 +178,14 @@ pub fn open_headers(folder: &Path, args: &EngineArgs) -> Outcome<OpenCheckpoint>
     let config = read_config(folder, args.config.as_deref())?;
     let layers = layer_count(&config, args.layers)?;
     let checkpoint = OpenCheckpoint::open(&Folders::new(folder, &args.memory.experts), config, layers)?;
-    checkpoint.with_packed_trunk(args.memory.trunk.as_deref(), folder)
+    let checkpoint = checkpoint.with_packed_trunk(args.memory.trunk.as_deref().unwrap_or(folder))?;
+    match (&args.memory.trunk, &checkpoint.packed) {
+        (Some(folder), None) => {
+            let folder = folder.display();
+            Err(Failure::refused(format!("--trunk {folder}: there is no {MANIFEST_FILE}; `k3-host pack` writes it")))
+        }
+        _ => Ok(checkpoint),
+    }
 }
 
 /// What plans the memory on this machine.

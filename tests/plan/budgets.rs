@@ -103,7 +103,7 @@ fn guesses_wait_until_the_whole_trunk_is_pinned() {
 #[test]
 fn unknown_memory_is_neither_nothing_nor_everything() {
     assert_eq!(plan(None, &Budget::default()).unwrap().weights, Weights::Mapped);
-    let wishes = Wishes { trunk: Some(0), cache: Some(0) };
+    let wishes = Wishes { trunk: Some(0), cache: Some(0), packed: false };
     let plan = plan(None, &Budget { total: None, wishes }).unwrap();
     let Weights::Streamed(allotment) = plan.weights else { panic!("{:?}", plan.weights) };
     assert!(allotment.pinned.is_empty());
@@ -112,7 +112,7 @@ fn unknown_memory_is_neither_nothing_nor_everything() {
 
 #[test]
 fn wishes_are_met_or_refused() {
-    let wishes = |trunk, cache| Budget { wishes: Wishes { trunk, cache }, ..ram(32 * GB) };
+    let wishes = |trunk, cache| Budget { wishes: Wishes { trunk, cache, packed: false }, ..ram(32 * GB) };
     let trunk = plan(None, &wishes(Some(10 * GB), None)).unwrap().parts;
     assert!((9_990_000_000..=10 * GB).contains(&trunk.pinned_trunk), "{trunk:?}");
     assert!((31_900_000_000..=32 * GB).contains(&trunk.total()), "the cache takes the rest: {trunk:?}");

@@ -3,6 +3,7 @@
 
 mod bits;
 mod faults;
+mod places;
 #[path = "../support/mod.rs"]
 mod support;
 mod traffic;

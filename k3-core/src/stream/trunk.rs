@@ -4,14 +4,16 @@
 //! encoding, one run of bytes in a file (two, if it has scales of its own).
 
 use alloc::collections::BTreeMap;
+use alloc::format;
+use alloc::string::String;
 use alloc::vec::Vec;
 use core::ops::Range;
 
-use crate::checkpoint::names::TensorId;
+use crate::checkpoint::names::{Name, Part, TensorId};
 use crate::checkpoint::required::required;
 use crate::checkpoint::{CheckpointIndex, Location, Span};
 use crate::config::Config;
-use crate::kernels::{Encoding, Matrix};
+use crate::kernels::{Encoding, Matrix, dict};
 use crate::model::order::{is_used_whole, matrices_of_pass};
 use crate::model::scratch::WantedLogits;
 
@@ -80,6 +82,17 @@ impl Run {
         is_plain && self.tensor == next.tensor && self.encoding == next.encoding && self.rows.end == next.rows.start
     }
 
+    /// Checks the bytes of [`Run::data`] as far as their encoding allows: those with a dictionary must list every escape.
+    ///
+    /// # Errors
+    /// The first fault, in words that name the tensor.
+    pub fn check(&self, data: &[u8]) -> core::result::Result<(), String> {
+        let Encoding::Dict { escapes } = self.encoding else { return Ok(()) };
+        let checked = dict::check(data, self.rows.len(), self.columns, escapes);
+        let name = Name::Text(self.tensor, Part::Plain);
+        checked.map_err(|error| format!("{name}, rows from {} on: {error}", self.rows.start))
+    }
+
     /// The rows, out of bytes that were read: those of [`Run::data`] and of [`Run::scales`].
     #[must_use]
     pub fn matrix<'a>(&self, data: &'a [u8], scales: &'a [u8]) -> Matrix<'a> {
@@ -117,13 +130,13 @@ impl Trunk {
         Self { runs, tensors }
     }
 
-    /// The same, in a shard of another number.
+    /// The same trunk, all of it in the file of this number.
     #[must_use]
-    pub fn in_shard(mut self, shard: usize) -> Self {
+    pub fn in_file(mut self, number: usize) -> Self {
         for run in &mut self.runs {
-            run.data.shard = shard;
+            run.data.shard = number;
             if let Some(scales) = &mut run.scales {
-                scales.shard = shard;
+                scales.shard = number;
             }
         }
         self

@@ -82,7 +82,10 @@ impl Budget {
         let ram = args.ram.map(|bytes| Total { bytes, flag: format!("--ram {}", ByteSize(bytes).display().si()) });
         let preset =
             args.preset.and_then(|preset| Some(Total { bytes: preset.bytes()?, flag: format!("--preset {preset}") }));
-        Self { total: ram.or(preset), wishes: Wishes { trunk: args.trunk_gb, cache: args.cache_gb } }
+        Self {
+            total: ram.or(preset),
+            wishes: Wishes { trunk: args.trunk_gb, cache: args.cache_gb, packed: args.trunk.is_some() },
+        }
     }
 }
 

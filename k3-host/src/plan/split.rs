@@ -27,6 +27,8 @@ pub struct Wishes {
     pub trunk: Option<u64>,
     /// So much for the expert cache.
     pub cache: Option<u64>,
+    /// The trunk is read as it was packed.
+    pub packed: bool,
 }
 
 impl Wishes {
@@ -62,8 +64,8 @@ impl Split {
     /// The best use of `bytes`; `None` if they are too few.
     ///
     /// First enough slots for the experts of a layer, then enough buffers: both are small, and either one speeds up every
-    /// read. Only then, so that more memory never pins less, the trunk, of which each byte saves a byte of every pass. What is left is for the expert cache, which
-    /// saves next to nothing until it is large.
+    /// read. Only then, so that more memory never pins less, the trunk, of which each byte saves a byte of every pass. What is left is for the expert cache, of which
+    /// a byte saves less than half a byte (`docs/results/experts.md`).
     #[must_use]
     pub fn best(sizes: &WeightSizes, bytes: u64, wishes: Wishes) -> Option<Self> {
         let mut best = Self::smallest(sizes, wishes);

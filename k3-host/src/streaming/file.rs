@@ -88,6 +88,12 @@ impl DirectFile {
         Self { reader, name: name.to_string(), drive: 0, opened: None }
     }
 
+    /// The path it was opened by.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
     /// The number of the drive that it is on.
     #[must_use]
     pub fn drive(&self) -> u64 {

@@ -193,9 +193,15 @@ impl TrunkReader {
         {
             let run = &self.trunk.runs()[self.schedule[ahead.next]];
             let (done, pending) = sync_channel(1);
-            // Whoever gave up on the pass has dropped the other end.
-            let done = Box::new(move |buffer, result| drop(done.send((buffer, result))));
-            self.drives.submit(&place(run), buffer, done);
+            let placement = place(run);
+            let (run, data) = (run.clone(), parts(&placement).0);
+            let drives = Arc::clone(&self.drives);
+            let done = Box::new(move |buffer: MmapMut, result: Result<()>| {
+                let checked = result.and_then(|()| check(&run, &buffer[data], &drives));
+                // Whoever gave up on the pass has dropped the other end.
+                drop(done.send((buffer, checked)));
+            });
+            self.drives.submit(&placement, buffer, done);
             ahead.under_way.push_back(pending);
             ahead.next += 1;
         }
@@ -231,6 +237,7 @@ impl Pinned {
         let mut pieces: Vec<Piece> = Vec::new();
         for run in runs {
             let data = places.next().unwrap_or_default();
+            check(run, &memory[data.clone()], drives)?;
             let scales = if run.scales.is_some() { places.next().unwrap_or_default() } else { 0..0 };
             match pieces.last_mut() {
                 Some(last) if last.data.end == data.start && last.run.is_continued_by(run) => {
@@ -286,6 +293,13 @@ fn place(run: &Run) -> Placement {
 fn parts(placement: &Placement) -> (Range<usize>, Range<usize>) {
     let part = |number| placement.places.get(number).cloned().unwrap_or_default();
     (part(0), part(1))
+}
+
+/// Checks what was read for a run, as far as its encoding allows.
+fn check(run: &Run, data: &[u8], drives: &Drives) -> Result<()> {
+    let Span { shard, offset, bytes } = run.data;
+    let file = || drives.files()[shard].name().to_string();
+    run.check(data).map_err(|reason| Error::Read { file: file(), offset, length: bytes, reason })
 }
 
 fn absent(id: TensorId) -> Error {
