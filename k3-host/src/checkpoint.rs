@@ -157,23 +157,30 @@ impl OpenCheckpoint {
         Ok(Self { trunk: trunk.in_file(number), packed: Some(file), ..self })
     }
 
+    /// What there is to stream from.
+    ///
+    /// # Errors
+    /// [`Error::Read`] if a file cannot be opened again.
+    pub fn into_files(self) -> Result<Files> {
+        let Self { config, checkpoint: Checkpoint { index, files }, trunk, packed } = self;
+        let files = files.iter().chain(&packed).map(DirectFile::reopen).collect::<Result<_>>()?;
+        Ok(Files { config, index, trunk, files })
+    }
+
     /// Its weights, where the plan wants them. What a streaming source reads is counted in `traffic`.
     ///
     /// # Errors
     /// If they cannot be read, or the system refuses memory or threads.
     pub fn weights(self, plan: &Plan, traffic: &Arc<Traffic>, bar: LoadingBar) -> Outcome<OpenWeights> {
-        let Self { config, checkpoint, trunk, packed } = self;
         match &plan.weights {
             Weights::Resident => {
                 let progress = Progress::new(plan.parts.weights, bar);
-                Ok(OpenWeights::in_memory(Resident::new(checkpoint, |file| shards::load(&file, &progress))?))
+                Ok(OpenWeights::in_memory(Resident::new(self.checkpoint, |file| shards::load(&file, &progress))?))
             }
-            Weights::Mapped => Ok(OpenWeights::in_memory(Resident::new(checkpoint, |file| shards::map(&file))?)),
+            Weights::Mapped => Ok(OpenWeights::in_memory(Resident::new(self.checkpoint, |file| shards::map(&file))?)),
             Weights::Streamed(allotment) => {
-                let Checkpoint { index, files } = checkpoint;
-                let files = files.iter().chain(&packed).map(DirectFile::reopen).collect::<Result<_>>()?;
                 let progress = Progress::new(plan.parts.pinned_trunk, bar);
-                let files = Files { config, index, trunk, files };
+                let files = self.into_files()?;
                 let streamed = Streamed::open(files, allotment, Arc::clone(traffic), &|bytes| progress.add(bytes))?;
                 let experts = Some(Arc::clone(streamed.expert_reader()));
                 Ok(OpenWeights { source: Box::new(streamed), experts })

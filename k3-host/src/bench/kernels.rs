@@ -16,6 +16,8 @@ const EXPERT: (usize, usize) = (3072, 3584);
 const TOKENS: usize = 32;
 /// Words read to measure the bandwidth: more than any cache holds.
 const READ_WORDS: usize = 1 << 26;
+/// The bytes that these take.
+pub const READ_BYTES: u64 = (READ_WORDS * size_of::<u64>()) as u64;
 /// Products of a matrix in cache that make one measurement.
 const CACHE_REPEATS: usize = 8;
 
@@ -60,7 +62,7 @@ pub fn measure(kernels: &Kernels, rounds: usize) -> KernelRates {
     let seconds = medians(&mut candidates, rounds);
     let expert_size = (EXPERT.0 * EXPERT.1) as f64;
     KernelRates {
-        read: (READ_WORDS * 8) as f64 / seconds[0],
+        read: READ_BYTES as f64 / seconds[0],
         bf16_memory: (PROJECTION.0 * PROJECTION.1 * 2) as f64 / seconds[1],
         bf16_cache: expert_size * CACHE_REPEATS as f64 / seconds[2],
         mxfp4_cache: expert_size * CACHE_REPEATS as f64 / seconds[3],
@@ -79,7 +81,7 @@ pub fn read_bandwidth(workers: &dyn Workers, rounds: usize) -> f64 {
             black_box(read(&words[piece(words.len(), 8, index, pieces)]));
         });
     })];
-    (READ_WORDS * 8) as f64 / medians(&mut candidates, rounds)[0]
+    READ_BYTES as f64 / medians(&mut candidates, rounds)[0]
 }
 
 fn product<'a>(name: &str, kernels: &'a Kernels, matrix: Matrix<'a>, tokens: usize, repeats: usize) -> Candidate<'a> {

@@ -2,18 +2,15 @@
 
 use std::path::PathBuf;
 
-use k3_core::checkpoint::Checkpoint;
 use k3_core::host::Workers;
 
 use crate::args::EngineArgs;
 use crate::bench::disk::{self, PassRead};
 use crate::bench::turns::median;
 use crate::bench::{decode, dict, kernels};
-use crate::checkpoint::Folder;
 use crate::engine::{self, Engine};
 use crate::failure::{Failure, Outcome};
 use crate::plan::Demand;
-use crate::streaming::Files;
 use crate::workers::{Threads, default_threads};
 
 /// Arguments of `bench`.
@@ -71,7 +68,7 @@ pub fn run(args: &BenchArgs) -> Outcome {
     let rates = threads.enter(|| dict::measure(&kernels, &threads, rounds)).map_err(Failure::failed)?;
     print_dict(&rates, threads.threads());
     let Some(folder) = &args.checkpoint else { return Ok(()) };
-    let demand = Demand { at_once: 1, ..Demand::positions(rounds + 1) };
+    let demand = Demand { at_once: 1, other_bytes: kernels::READ_BYTES, ..Demand::positions(rounds + 1) };
     let engine = Engine::open(folder, &args.engine, &demand)?;
     engine.enter(|| print_decode(&engine, rounds))
 }
@@ -95,10 +92,7 @@ fn print_dict(rates: &dict::DictRates, threads: usize) {
 }
 
 fn disk(args: &DiskArgs) -> Outcome {
-    let config = engine::read_config(&args.checkpoint, args.engine.config.as_deref())?;
-    let folder = Folder { path: args.checkpoint.clone() };
-    let checkpoint = Checkpoint::open(&folder, &config, config.layers.len())?;
-    let files = Files::of_checkpoint(checkpoint, &config)?;
+    let files = engine::open_headers(&args.checkpoint, &args.engine)?.into_files()?;
     let passes = disk::measure(files, args.rounds as usize)?;
     for pass in &passes {
         println!("{:.3} GB in {:.3} s: {:.2} GB/s", pass.bytes as f64 / 1e9, pass.seconds, pass.rate() / 1e9);

@@ -64,8 +64,8 @@ impl Split {
     /// The best use of `bytes`; `None` if they are too few.
     ///
     /// First enough slots for the experts of a layer, then enough buffers: both are small, and either one speeds up every
-    /// read. Then the trunk, of which each byte saves a byte of every pass. What is left is for the expert cache, which
-    /// saves next to nothing until it is large.
+    /// read. Only then, so that more memory never pins less, the trunk, of which each byte saves a byte of every pass. What is left is for the expert cache, of which
+    /// a byte saves less than half a byte (`docs/results/experts.md`).
     #[must_use]
     pub fn best(sizes: &WeightSizes, bytes: u64, wishes: Wishes) -> Option<Self> {
         let mut best = Self::smallest(sizes, wishes);
@@ -85,7 +85,9 @@ impl Split {
         for buffers in FEWEST_BUFFERS..=ENOUGH_BUFFERS {
             try_with(&|allotment| allotment.read_ahead = buffers);
         }
-        if wishes.trunk.is_none() {
+        let enough_slots =
+            wishes.cache.is_some() || best.allotment.expert_slots.get() >= ENOUGH_SLOTS.min(sizes.experts);
+        if wishes.trunk.is_none() && enough_slots && best.allotment.read_ahead == ENOUGH_BUFFERS {
             best = best.with_trunk_pinned(sizes, bytes);
         }
         best = best.with_guesses(sizes, bytes);
