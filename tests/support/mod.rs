@@ -32,6 +32,16 @@ pub fn expect_exit(output: &Output, code: i32) -> (String, String) {
     (stdout, stderr)
 }
 
+/// A folder for large files of many holes: in memory, if the system offers that, since some drives take a second to delete
+/// one.
+pub fn sparse_folder() -> tempfile::TempDir {
+    const NEEDED: u64 = 1 << 30;
+    let memory = Path::new("/dev/shm");
+    let has_room = fs4::available_space(memory).is_ok_and(|bytes| bytes > NEEDED);
+    let folder = if has_room { tempfile::tempdir_in(memory) } else { tempfile::tempdir() };
+    folder.expect("there is a place for temporary files")
+}
+
 /// The reference of an oracle model.
 pub struct Reference(Value);
 

@@ -1,5 +1,7 @@
 //! Indexing all 96 headers of a checkpoint of the released size: 497,220 tensors whose data are holes.
 
+mod support;
+
 use std::fs::{self, File};
 use std::io::Read;
 use std::process::Command;
@@ -16,7 +18,7 @@ const MOST_RESIDENT_BYTES: u64 = 64 << 20;
 
 #[test]
 fn the_full_checkpoint_is_indexed_in_little_memory() {
-    let place = tempfile::tempdir().unwrap();
+    let place = support::sparse_folder();
     // In a process of its own, which keeps its memory to itself.
     let mut synth = Command::new(env!("CARGO_BIN_EXE_k3-host"));
     let output = synth.arg("synth").arg(place.path()).args(["--shape", "replica"]).output().unwrap();

@@ -1,6 +1,8 @@
 //! `k3-host synth --shape replica`: the released checkpoint in little disk space, which runs and uses all experts.
 
+#[path = "../support/mod.rs"]
 mod support;
+mod whole;
 
 use std::collections::BTreeSet;
 use std::fs::{self, File};
@@ -23,7 +25,7 @@ use k3_host::engine::Engine;
 use k3_host::plan::Demand;
 use k3_host::shards;
 use k3_host::synth::KNOWN_IDS;
-use support::{engine_args, expect_exit, k3_host};
+use support::{engine_args, expect_exit, k3_host, sparse_folder};
 
 /// What all files of a replica may take on the disk: 76 MB of headers, 57 MB of index, 172 MB of routers, and some more.
 const MOST_DISK_BYTES: u64 = 350_000_000;
@@ -31,11 +33,12 @@ const MOST_DISK_BYTES: u64 = 350_000_000;
 /// One replica for all that is asked of it.
 #[test]
 fn a_replica_is_small_and_runs_and_uses_all_experts() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = sparse_folder();
     let (stdout, _) = expect_exit(&synth_into(folder.path(), &[]), 0);
     // The sum of the published file sizes.
     assert!(stdout.contains("1560936091448 bytes"), "{stdout}");
     takes_little_disk(folder.path());
+    whole::runs_within_every_plan(folder.path());
     runs_to_the_same_finite_logits(folder.path());
     let config = Config::from_json(&fs::read(folder.path().join("config.json")).unwrap()).unwrap();
     let checkpoint = Checkpoint::open(&Folder { path: folder.path().to_path_buf() }, &config, 93).unwrap();
