@@ -89,6 +89,10 @@ pub struct MemoryArgs {
     /// Of the memory that there is, spend this much on the cache of routed experts; without it, what the trunk leaves
     #[arg(long, value_name = "SIZE", value_parser = parse_size, overrides_with = "cache_gb")]
     pub cache_gb: Option<u64>,
+    /// Guess so many experts of the next layer and read them while this one computes; 0 for none [default: 6 if the trunk is
+    /// in memory, so that drives have time, and otherwise none]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(..=64))]
+    pub look_ahead: Option<u16>,
     /// Read the trunk from this folder, where `k3-host pack` wrote it, even if all weights would fit into memory [default:
     /// DIR, if it was written there]
     #[arg(long, value_name = "DIR")]

@@ -2,7 +2,7 @@
 
 use std::num::NonZeroUsize;
 
-use k3_core::checkpoint::names::TensorId;
+use k3_core::checkpoint::names::{LayerTensor, TensorId};
 use k3_host::plan::{Budget, Demand, MatrixSizes, Positions, Reads, Weights, Wishes, safe};
 use k3_host::streaming::Allotment;
 use k3_host::synth::{Extent, Headers};
@@ -101,9 +101,26 @@ fn guesses_wait_until_the_whole_trunk_is_pinned() {
 }
 
 #[test]
+fn guesses_that_are_wanted_bring_the_routers_into_memory() {
+    let guesses = |guesses, gigabytes| {
+        let budget = Budget { wishes: Wishes { guesses: Some(guesses), ..Wishes::default() }, ..ram(gigabytes * GB) };
+        plan(None, &budget).map(|plan| match plan.weights {
+            Weights::Streamed(allotment) => allotment,
+            other => panic!("{other:?}"),
+        })
+    };
+    let allotment = guesses(4, 8).unwrap();
+    let routers = allotment.pinned.iter().filter(|id| matches!(id, TensorId::Layer(_, LayerTensor::Router)));
+    assert_eq!((allotment.guesses, routers.count()), (4, 92));
+    assert_eq!(guesses(0, 224).unwrap().guesses, 0);
+    // 92 routers of 896 x 7168 bf16 are 1.2 GB.
+    assert!(refusal(guesses(4, 2)).contains("--ram 2"));
+}
+
+#[test]
 fn unknown_memory_is_neither_nothing_nor_everything() {
     assert_eq!(plan(None, &Budget::default()).unwrap().weights, Weights::Mapped);
-    let wishes = Wishes { trunk: Some(0), cache: Some(0), packed: false };
+    let wishes = Wishes { trunk: Some(0), cache: Some(0), packed: false, guesses: None };
     let plan = plan(None, &Budget { total: None, wishes }).unwrap();
     let Weights::Streamed(allotment) = plan.weights else { panic!("{:?}", plan.weights) };
     assert!(allotment.pinned.is_empty());
@@ -112,7 +129,8 @@ fn unknown_memory_is_neither_nothing_nor_everything() {
 
 #[test]
 fn wishes_are_met_or_refused() {
-    let wishes = |trunk, cache| Budget { wishes: Wishes { trunk, cache, packed: false }, ..ram(32 * GB) };
+    let wishes =
+        |trunk, cache| Budget { wishes: Wishes { trunk, cache, packed: false, guesses: None }, ..ram(32 * GB) };
     let trunk = plan(None, &wishes(Some(10 * GB), None)).unwrap().parts;
     assert!((9_990_000_000..=10 * GB).contains(&trunk.pinned_trunk), "{trunk:?}");
     assert!((31_900_000_000..=32 * GB).contains(&trunk.total()), "the cache takes the rest: {trunk:?}");

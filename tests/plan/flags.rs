@@ -40,9 +40,12 @@ fn wishes_for_parts_stand_beside_a_budget() {
     for line in ["--trunk-gb 10 --preset laptop", "--preset laptop --trunk-gb 5 --trunk-gb 10"] {
         let Budget { total, wishes } = budget(line);
         assert_eq!(total.unwrap().flag, "--preset laptop");
-        assert_eq!(wishes, Wishes { trunk: Some(10 * GB), cache: None, packed: false });
+        assert_eq!(wishes, Wishes { trunk: Some(10 * GB), cache: None, packed: false, guesses: None });
     }
-    assert_eq!(budget("--cache-gb 1.5GiB --cache-gb 0").wishes, Wishes { trunk: None, cache: Some(0), packed: false });
+    assert_eq!(
+        budget("--cache-gb 1.5GiB --cache-gb 0").wishes,
+        Wishes { trunk: None, cache: Some(0), packed: false, guesses: None }
+    );
 }
 
 #[test]

@@ -26,7 +26,7 @@ pub(super) use decode::Decode;
 pub use encode::{Encoded, encode};
 
 /// Entries of a dictionary.
-const ENTRIES: usize = 16;
+pub(super) const ENTRIES: usize = 16;
 /// The code of an element whose high byte is not in the dictionary, and the entry that holds its place.
 const ESCAPE: u8 = 15;
 const ESCAPE_ENTRY: u8 = 0xff;
@@ -131,31 +131,24 @@ impl<'a> Record<'a> {
         Self { low: &self.low[..count], codes: &self.codes[..count], ..self }
     }
 
-    /// The first group from group `from` on that has an escaped element; `usize::MAX` if there is none.
+    /// The group of the escaped element in a slot and its high byte; `usize::MAX` if there is none.
     #[inline(always)]
-    pub(super) fn next_escape(&self, from: usize) -> usize {
-        match self.slots.get(self.first_slot(from * GROUP_COLUMNS)).copied().map(u16::from_le_bytes) {
-            None | Some(UNUSED) => usize::MAX,
-            Some(column) => usize::from(column) / GROUP_COLUMNS,
+    pub(super) fn escape(self, slot: usize) -> (usize, u8) {
+        match (self.slots.get(slot).copied().map(u16::from_le_bytes), self.values.get(slot)) {
+            (Some(column), Some(high)) if column != UNUSED => (usize::from(column) / GROUP_COLUMNS, *high),
+            _ => (usize::MAX, 0),
         }
     }
 
     /// Puts the escaped elements of group `group` in their places.
-    pub(super) fn patch(&self, group: usize, elements: &mut Group) {
-        let first = self.first_slot(group * GROUP_COLUMNS);
-        for (slot, high) in self.slots[first..].iter().zip(&self.values[first..]) {
-            let column = usize::from(u16::from_le_bytes(*slot));
-            if column / GROUP_COLUMNS != group {
-                return;
-            }
-            let place = column % GROUP_COLUMNS;
+    pub(super) fn patch(self, group: usize, elements: &mut Group) {
+        let column = |slot: &[u8; 2]| usize::from(u16::from_le_bytes(*slot));
+        let first = self.slots.partition_point(|slot| column(slot) < group * GROUP_COLUMNS);
+        let from_first = self.slots[first..].iter().zip(&self.values[first..]);
+        for (slot, high) in from_first.take_while(|(slot, _)| column(slot) / GROUP_COLUMNS == group) {
+            let place = column(slot) % GROUP_COLUMNS;
             elements.as_flattened_mut()[place] = f32::from_le_bytes([0, 0, self.low[group][place], *high]);
         }
-    }
-
-    /// Where the slots of the columns from `column` on begin.
-    fn first_slot(&self, column: usize) -> usize {
-        self.slots.partition_point(|slot| usize::from(u16::from_le_bytes(*slot)) < column)
     }
 
     /// Widens the row into `values` of all its columns.
@@ -195,11 +188,19 @@ impl<'a> Record<'a> {
         self.codes[column / GROUP_COLUMNS][place % 16] >> (place / 16 * 4) & 0xf
     }
 
-    /// How many elements have the code of the escape. Counted in bytes, 16 columns a time, which vector units do at once.
+    /// How many elements have the code of the escape. Counted in bytes for as long as these hold the counts, which vector
+    /// units do sixteen at a time.
     fn escape_codes(&self) -> usize {
-        let count = |codes: &[u8; GROUP_COLUMNS / 2]| {
-            codes.iter().map(|byte| u8::from(byte & 0xf == ESCAPE) + u8::from(byte >> 4 == ESCAPE)).sum::<u8>()
-        };
-        self.codes.iter().map(|codes| usize::from(count(codes))).sum()
+        let mut total = 0;
+        for codes in self.codes.chunks(usize::from(u8::MAX / 2)) {
+            let mut counts = [0; GROUP_COLUMNS / 2];
+            for codes in codes {
+                for (count, byte) in counts.iter_mut().zip(codes) {
+                    *count += u8::from(byte & 0xf == ESCAPE) + u8::from(byte >> 4 == ESCAPE);
+                }
+            }
+            total += counts.into_iter().map(usize::from).sum::<usize>();
+        }
+        total
     }
 }

@@ -2,7 +2,8 @@
 //!
 //! Every element is summed in the order of [`super::order`] by itself; tiles only decide what is computed side by side.
 
-use super::escapes::Escapes;
+use super::dict::ENTRIES;
+use super::escapes::{Escapes, exact_group};
 use super::lanes::{Kernel, Lanes};
 use super::matrix::{Encoding, Matrix};
 use super::order::{BLOCK_LENGTH, BlockTree, GROUP_COLUMNS, Group, group_sum, lane_sum};
@@ -140,7 +141,8 @@ fn dot_tile<'a, L: Lanes, W: WeightRow<'a>, const R: usize, const T: usize>(
     let columns = inputs[0].len();
     let whole_groups = columns / GROUP_COLUMNS;
     let groups = columns.div_ceil(GROUP_COLUMNS);
-    let mut tile = Tile::new(weights, inputs, whole_groups);
+    let tile = Tile::new(weights, inputs, whole_groups);
+    let mut escapes = Escapes::new(weights);
     let mut tree = BlockTree::new(lanes);
     let mut group = 0;
     while group < groups {
@@ -150,7 +152,17 @@ fn dot_tile<'a, L: Lanes, W: WeightRow<'a>, const R: usize, const T: usize>(
             if T == 1 {
                 prefetch_rows(lanes, &tile.weights, group, whole_groups);
             }
-            tile.add_group(lanes, group, &mut block);
+            if escapes.are_in::<W>(group) && escapes.are_crowded(tile.weights, group) {
+                // On copies: what is reached by a computed index cannot stay in registers.
+                let mut sums = block;
+                tile.add_exact_group(lanes, group, &mut sums);
+                block = sums;
+            } else {
+                tile.add_group(lanes, group, escapes.dictionaries(), &mut block);
+            }
+            if escapes.are_in::<W>(group) {
+                escapes.pass(tile.weights, group);
+            }
         }
         if end > whole_groups {
             add_tail(lanes, weights, inputs, &mut block);
@@ -162,35 +174,60 @@ fn dot_tile<'a, L: Lanes, W: WeightRow<'a>, const R: usize, const T: usize>(
 }
 
 /// The whole groups of `R` rows of weights and of the inputs of `T` tokens.
+#[derive(Clone, Copy)]
 struct Tile<'t, W, const R: usize, const T: usize> {
     weights: [W; R],
     inputs: [&'t [Group]; T],
-    escapes: Escapes<R>,
 }
 
 impl<'t, 'a, W: WeightRow<'a>, const R: usize, const T: usize> Tile<'t, W, R, T> {
     #[inline(always)]
     fn new(weights: &[W; R], inputs: &[&'t [f32]; T], groups: usize) -> Self {
         // All cut to one length, which the compiler then compares once for all of them.
-        let weights = weights.map(|row| row.first_groups(groups));
-        let inputs = inputs.map(|input| &input.as_chunks().0.as_chunks().0[..groups]);
-        Self { weights, inputs, escapes: Escapes::new(&weights) }
+        let mut tile = Self { weights: *weights, inputs: [&[]; T] };
+        for row in &mut tile.weights {
+            *row = row.first_groups(groups);
+        }
+        for (whole, input) in tile.inputs.iter_mut().zip(inputs) {
+            *whole = &input.as_chunks().0.as_chunks().0[..groups];
+        }
+        tile
     }
 
-    /// Steps 1 to 3 for one group: adds its sums to those of its block. Groups come in order.
+    /// Steps 1 to 3 for one group: adds its sums to those of its block.
     #[inline(always)]
-    fn add_group<L: Lanes>(&mut self, lanes: L, group: usize, block: &mut [[L::Vector; T]; R]) {
-        let escapes = self.escapes.are_in::<W>(group);
-        for (r, sums) in block.iter_mut().enumerate() {
-            let row = self.weights[r];
-            let elements = if escapes { self.escapes.elements(lanes, row, r, group) } else { row.group(lanes, group) };
-            for (sum, input) in sums.iter_mut().zip(self.inputs) {
-                let products = group_sum(lanes, elements, lanes.load_group(&input[group]));
-                *sum = lanes.add(*sum, row.scale(lanes, group, products));
-            }
+    fn add_group<L: Lanes>(
+        &self,
+        lanes: L,
+        group: usize,
+        dictionaries: &[[u8; ENTRIES]; R],
+        block: &mut [[L::Vector; T]; R],
+    ) {
+        for r in 0..R {
+            let elements = self.weights[r].group(lanes, group, &dictionaries[r]);
+            self.add_products(lanes, (r, group), elements, &mut block[r]);
         }
-        if escapes {
-            self.escapes.find_soonest();
+    }
+
+    /// The same with any number of escaped elements.
+    #[inline(always)]
+    fn add_exact_group<L: Lanes>(self, lanes: L, group: usize, block: &mut [[L::Vector; T]; R]) {
+        for (r, sums) in block.iter_mut().enumerate() {
+            self.add_products(lanes, (r, group), exact_group(lanes, self.weights[r], group), sums);
+        }
+    }
+
+    #[inline(always)]
+    fn add_products<L: Lanes>(
+        &self,
+        lanes: L,
+        (r, group): (usize, usize),
+        elements: [L::Half; 2],
+        sums: &mut [L::Vector; T],
+    ) {
+        for (sum, input) in sums.iter_mut().zip(self.inputs) {
+            let products = group_sum(lanes, elements, lanes.load_group(&input[group]));
+            *sum = lanes.add(*sum, self.weights[r].scale(lanes, group, products));
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use core::ptr;
 
-use super::dict::Record;
+use super::dict::{ENTRIES, Record};
 use super::lanes::{Arithmetic, Lanes};
 use super::matrix::Matrix;
 use super::mxfp4::E8M0;
@@ -31,16 +31,22 @@ pub(super) trait WeightRow<'a>: Copy {
     /// Where the groups begin in each of these places; null if there is none.
     fn starts(self) -> [*const u8; STREAMS];
 
-    /// The elements of a whole group, before its scale; escaped elements are anything.
-    fn group<L: Lanes>(self, lanes: L, group: usize) -> [L::Half; 2];
+    /// The elements of a whole group, before its scale; those that have codes are looked up in `dictionary`.
+    fn group<L: Lanes>(self, lanes: L, group: usize, dictionary: &[u8; ENTRIES]) -> [L::Half; 2];
 
     /// The columns after the last whole group, padded with zeros; if there are none, all zeros.
     fn tail(self) -> Group;
 
-    /// The first group from `from` on that has an escaped element; `usize::MAX` if there is none.
+    /// The dictionary, if the encoding has one.
     #[inline(always)]
-    fn next_escape(self, _from: usize) -> usize {
-        usize::MAX
+    fn dictionary(self) -> [u8; ENTRIES] {
+        [0; ENTRIES]
+    }
+
+    /// The group of the escaped element in a slot and its high byte; `usize::MAX` if there is none.
+    #[inline(always)]
+    fn escape(self, _slot: usize) -> (usize, u8) {
+        (usize::MAX, 0)
     }
 
     /// Puts the escaped elements of a group in their places.
@@ -82,7 +88,7 @@ impl<'a> WeightRow<'a> for F32Row<'a> {
     }
 
     #[inline(always)]
-    fn group<L: Lanes>(self, lanes: L, group: usize) -> [L::Half; 2] {
+    fn group<L: Lanes>(self, lanes: L, group: usize, _: &[u8; ENTRIES]) -> [L::Half; 2] {
         lanes.load_f32(&self.groups[group])
     }
 
@@ -124,7 +130,7 @@ impl<'a> WeightRow<'a> for Bf16Row<'a> {
     }
 
     #[inline(always)]
-    fn group<L: Lanes>(self, lanes: L, group: usize) -> [L::Half; 2] {
+    fn group<L: Lanes>(self, lanes: L, group: usize, _: &[u8; ENTRIES]) -> [L::Half; 2] {
         lanes.load_bf16(&self.groups[group])
     }
 
@@ -164,7 +170,7 @@ impl<'a> WeightRow<'a> for Mxfp4Row<'a> {
     }
 
     #[inline(always)]
-    fn group<L: Lanes>(self, lanes: L, group: usize) -> [L::Half; 2] {
+    fn group<L: Lanes>(self, lanes: L, group: usize, _: &[u8; ENTRIES]) -> [L::Half; 2] {
         lanes.load_e2m1(&self.groups[group])
     }
 
@@ -203,13 +209,18 @@ impl<'a> WeightRow<'a> for DictRow<'a> {
     }
 
     #[inline(always)]
-    fn group<L: Lanes>(self, lanes: L, group: usize) -> [L::Half; 2] {
-        lanes.load_dict(self.0.dictionary, &self.0.low[group], &self.0.codes[group])
+    fn group<L: Lanes>(self, lanes: L, group: usize, dictionary: &[u8; ENTRIES]) -> [L::Half; 2] {
+        lanes.load_dict(dictionary, &self.0.low[group], &self.0.codes[group])
     }
 
     #[inline(always)]
-    fn next_escape(self, from: usize) -> usize {
-        self.0.next_escape(from)
+    fn dictionary(self) -> [u8; ENTRIES] {
+        *self.0.dictionary
+    }
+
+    #[inline(always)]
+    fn escape(self, slot: usize) -> (usize, u8) {
+        self.0.escape(slot)
     }
 
     #[inline(always)]
@@ -245,7 +256,7 @@ impl<'a> WeightRow<'a> for Ones {
     }
 
     #[inline(always)]
-    fn group<L: Lanes>(self, lanes: L, _group: usize) -> [L::Half; 2] {
+    fn group<L: Lanes>(self, lanes: L, _group: usize, _: &[u8; ENTRIES]) -> [L::Half; 2] {
         lanes.splat(1.0)
     }
 

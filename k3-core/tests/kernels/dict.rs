@@ -38,12 +38,12 @@ fn read(run: &Encoded, rows: usize, columns: usize) -> Vec<u8> {
             let slot = slots.chunks(2).position(|slot| usize::from(u16::from_le_bytes([slot[0], slot[1]])) == column);
             values[slot.expect("a slot for each escaped element")]
         };
-        for column in 0..columns {
+        for (column, &low) in low.iter().enumerate() {
             let (group, place) = (column / 32, column % 32);
             let byte = codes[16 * group + place % 16];
             let code = if place < 16 { byte & 15 } else { byte >> 4 };
             let high = if code == 15 { escaped(column) } else { dictionary[usize::from(code)] };
-            bf16.extend([low[column], high]);
+            bf16.extend([low, high]);
         }
     }
     bf16

@@ -84,7 +84,12 @@ impl Budget {
             args.preset.and_then(|preset| Some(Total { bytes: preset.bytes()?, flag: format!("--preset {preset}") }));
         Self {
             total: ram.or(preset),
-            wishes: Wishes { trunk: args.trunk_gb, cache: args.cache_gb, packed: args.trunk.is_some() },
+            wishes: Wishes {
+                trunk: args.trunk_gb,
+                cache: args.cache_gb,
+                packed: args.trunk.is_some(),
+                guesses: args.look_ahead.map(usize::from),
+            },
         }
     }
 }

@@ -88,7 +88,7 @@ impl Planner<'_> {
         let refuse = || Failure::refused(Refusal { planner: self, demand, budget, capacity, limit });
         let fixed = self.fixed(demand, capacity);
         let resident = Parts { weights: self.sizes.files, ..fixed };
-        let plan = if budget.wishes.are_none() && resident.total() <= limit {
+        let plan = if budget.wishes.allow_resident() && resident.total() <= limit {
             self.with(capacity, demand, resident, Weights::Resident)
         } else {
             let left = limit.checked_sub(fixed.total()).ok_or_else(refuse)?;
@@ -107,7 +107,7 @@ impl Planner<'_> {
             Positions::Exactly(count) => self.checked(count)?,
             Positions::AsFit => self.config.max_positions.min(POSITIONS_IN_UNKNOWN_MEMORY),
         };
-        if budget.wishes.are_none() {
+        if budget.wishes.allow_resident() {
             return Ok(self.with(capacity, demand, self.fixed(demand, capacity), Weights::Mapped));
         }
         let split = Split::smallest(self.sizes, budget.wishes);

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::num::NonZeroUsize;
 
-use k3_core::checkpoint::names::TensorId;
+use k3_core::checkpoint::names::{LayerTensor, TensorId};
 
 use super::sizes::{MatrixSizes, WeightSizes};
 use crate::streaming::{Allotment, GUESS_BUFFERS};
@@ -30,13 +30,15 @@ pub struct Wishes {
     pub cache: Option<u64>,
     /// The trunk is read as it was packed.
     pub packed: bool,
+    /// So many experts of the next layer are guessed and read ahead. That takes every router in memory.
+    pub guesses: Option<usize>,
 }
 
 impl Wishes {
-    /// Whether there are none.
+    /// Whether all weights may be in memory.
     #[must_use]
-    pub fn are_none(&self) -> bool {
-        *self == Self::default()
+    pub fn allow_resident(&self) -> bool {
+        self.trunk.is_none() && self.cache.is_none() && !self.packed
     }
 }
 
@@ -57,9 +59,15 @@ impl Split {
     /// The least that the wishes allow.
     #[must_use]
     pub fn smallest(sizes: &WeightSizes, wishes: Wishes) -> Self {
-        let pinned = wishes.trunk.map_or_else(BTreeSet::new, |bytes| pin(sizes, bytes));
+        let guesses = wishes.guesses.unwrap_or(0);
+        let routers = sizes.matrices.iter().map(|matrix| matrix.id).filter(is_router);
+        let needed = if guesses > 0 { routers.collect() } else { BTreeSet::new() };
+        let pinned = match wishes.trunk {
+            Some(bytes) => pin(sizes, needed, bytes),
+            None => needed,
+        };
         let expert_slots = wishes.cache.map_or(FEWEST_SLOTS, |bytes| slots_in(sizes, bytes));
-        Self::of(sizes, Allotment { pinned, read_ahead: FEWEST_BUFFERS, expert_slots, guesses: 0 })
+        Self::of(sizes, Allotment { pinned, read_ahead: FEWEST_BUFFERS, expert_slots, guesses })
     }
 
     /// The best use of `bytes`; `None` if they are too few.
@@ -91,7 +99,9 @@ impl Split {
         if wishes.trunk.is_none() && enough_slots && best.allotment.read_ahead == ENOUGH_BUFFERS {
             best = best.with_trunk_pinned(sizes, bytes);
         }
-        best = best.with_guesses(sizes, bytes);
+        if wishes.guesses.is_none() {
+            best = best.with_guesses(sizes, bytes);
+        }
         if wishes.cache.is_none() {
             let left = bytes.saturating_sub(best.bytes());
             let more =
@@ -104,11 +114,14 @@ impl Split {
 
     /// The same, with as much of the trunk pinned as `bytes` in all allow.
     fn with_trunk_pinned(self, sizes: &WeightSizes, bytes: u64) -> Self {
-        let with = |pinned| Self::of(sizes, Allotment { pinned, ..self.allotment.clone() });
+        let with = |bytes| {
+            let pinned = pin(sizes, self.allotment.pinned.clone(), bytes);
+            Self::of(sizes, Allotment { pinned, ..self.allotment.clone() })
+        };
         let room = |split: &Self| bytes.saturating_sub(split.read_ahead + split.experts);
-        let first = with(pin(sizes, room(&self)));
+        let first = with(room(&self));
         // What is left to stream may need smaller buffers.
-        with(pin(sizes, room(&first)))
+        with(room(&first))
     }
 
     /// The same, with guesses if they fit and the drive has time for them: none of the trunk is streamed.
@@ -138,16 +151,24 @@ impl Split {
     }
 }
 
-/// The matrices that fit into `bytes`, considered in order. Of more bytes this never pins less: where two choices part, the
-/// one takes a matrix that is larger than all that the other had left.
-fn pin(sizes: &WeightSizes, bytes: u64) -> BTreeSet<TensorId> {
-    let mut left = bytes;
-    let fitting = sizes.matrices.iter().filter(|matrix| {
+fn is_router(id: &TensorId) -> bool {
+    matches!(id, TensorId::Layer(_, LayerTensor::Router))
+}
+
+/// The matrices `needed`, and those that fit into what they leave of `bytes`, considered in order. Of more bytes this never
+/// pins less: where two choices part, the one takes a matrix that is larger than all that the other had left.
+fn pin(sizes: &WeightSizes, needed: BTreeSet<TensorId>, bytes: u64) -> BTreeSet<TensorId> {
+    let (first, others): (Vec<&MatrixSizes>, Vec<_>) =
+        sizes.matrices.iter().partition(|matrix| needed.contains(&matrix.id));
+    let mut left = bytes.saturating_sub(first.iter().map(|matrix| matrix.pinned).sum());
+    let fitting = others.into_iter().filter(|matrix| {
         let fits = matrix.pinned <= left;
         left -= if fits { matrix.pinned } else { 0 };
         fits
     });
-    fitting.map(|matrix| matrix.id).collect()
+    let mut pinned = needed;
+    pinned.extend(fitting.map(|matrix| matrix.id));
+    pinned
 }
 
 fn slots_in(sizes: &WeightSizes, bytes: u64) -> NonZeroUsize {

@@ -119,7 +119,11 @@ impl ExpertReader {
         if let Some(watcher) = watcher {
             watcher(layer, ids);
         }
-        batch.begin(layer, ids, |accesses| cache.request(layer, ids, accesses));
+        let position = |expert| {
+            let Span { shard, offset, .. } = location(&self.index, layer, expert, ExpertMatrix::Gate).data;
+            (shard, offset)
+        };
+        batch.begin(layer, ids, |accesses| cache.request(layer, ids, accesses), position);
         self.traffic.add_expert_requests(batch.len() as u64);
         self.traffic.add_resident_hits(batch.hits() as u64);
         self.read_ahead(&mut state);

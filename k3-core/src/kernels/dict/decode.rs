@@ -1,5 +1,6 @@
 //! Back to bf16.
 
+use crate::kernels::escapes::Escapes;
 use crate::kernels::lanes::{Kernel, Lanes};
 use crate::kernels::matrix::Matrix;
 use crate::kernels::order::Group;
@@ -24,13 +25,13 @@ impl Kernel for Decode<'_> {
         for (index, out) in self.out.chunks_exact_mut(2 * self.matrix.columns()).enumerate() {
             let row = DictRow::new(self.matrix, index);
             let groups = out.as_chunks_mut::<2>().0.as_chunks_mut::<32>().0;
-            let mut next_escape = row.next_escape(0);
+            let mut escapes = Escapes::new(&[row]);
             for (group, out) in groups.iter_mut().enumerate() {
                 let mut elements = Group::default();
-                lanes.store_group(row.group(lanes, group), &mut elements);
-                if group == next_escape {
+                lanes.store_group(row.group(lanes, group, &escapes.dictionaries()[0]), &mut elements);
+                if escapes.are_in::<DictRow>(group) {
                     row.patch(group, &mut elements);
-                    next_escape = row.next_escape(group + 1);
+                    escapes.pass([row], group);
                 }
                 for (bytes, element) in out.iter_mut().zip(elements.as_flattened()) {
                     *bytes = ((element.to_bits() >> 16) as u16).to_le_bytes();
