@@ -27,6 +27,9 @@ pub struct PlanArgs {
     /// Room for this many ids
     #[arg(long, value_name = "N", default_value_t = 4096, value_parser = clap::value_parser!(u32).range(1..))]
     pub context: u32,
+    /// Plan for a run on ids, which needs no tokenizer
+    #[arg(long)]
+    pub ids: bool,
     /// The bandwidth of the drives, in GB per second [default: 3; `bench disk DIR` measures it]
     #[arg(long, value_name = "X", value_parser = parse_rate)]
     pub disk_gbps: Option<f64>,
@@ -127,7 +130,8 @@ impl PlanArgs {
     }
 
     fn demand(&self) -> Demand {
-        Demand::positions(self.context as usize).with_tokenizer()
+        let demand = Demand::positions(self.context as usize);
+        if self.ids { demand } else { demand.with_tokenizer() }
     }
 
     fn disk(&self) -> DiskRate {

@@ -8,11 +8,12 @@ use k3_core::checkpoint::names::{LayerTensor, TensorId};
 use super::sizes::{MatrixSizes, WeightSizes};
 use crate::streaming::{Allotment, GUESS_BUFFERS};
 
-/// Runs that are read ahead in the smallest memory: fewer, and the drive waits.
+/// Runs that are read ahead in the smallest memory: one is computed with while the drive is busy with the others.
 const FEWEST_BUFFERS: usize = 4;
-/// Runs that are read ahead where there is memory: more gained nothing.
+/// Runs that are read ahead where there is memory: 134 MB, which a drive of 7 GB/s takes 19 ms to deliver, so that it need not
+/// wait while the experts of a layer are computed.
 const ENOUGH_BUFFERS: usize = 8;
-/// Routed experts in memory in the smallest: one to compute with while others are being read.
+/// Routed experts in memory in the smallest: one is computed with while the drive is busy with the others.
 const FEWEST_SLOTS: NonZeroUsize = NonZeroUsize::new(4).unwrap();
 /// Routed experts in memory before any trunk is pinned: those of one layer and token.
 const ENOUGH_SLOTS: usize = 16;
@@ -71,8 +72,8 @@ impl Split {
 
     /// The best use of `bytes`; `None` if they are too few.
     ///
-    /// First enough slots for the experts of a layer, then enough buffers: both are small, and either one speeds up every
-    /// read. Only then, so that more memory never pins less, the trunk, of which each byte saves a byte of every pass. What
+    /// First enough slots for the experts of a layer, then enough buffers: both are small, and either one keeps the drive
+    /// busy. Only then, so that more memory never pins less, the trunk, of which each byte saves a byte of every pass. What
     /// is left is for the expert cache, of which a byte saves less than half a byte (`docs/results/experts.md`).
     #[must_use]
     pub fn best(sizes: &WeightSizes, bytes: u64, wishes: Wishes) -> Option<Self> {
