@@ -18,7 +18,8 @@ fn a_plan_needs_no_checkpoint() {
     let plan = json(&["--ram", "1GB", "--context", "100", "--disk-gbps", "5"]);
     let parts = plan["memory"].as_object().unwrap().values().map(number).sum::<u64>();
     assert_eq!(number(&plan["total"]), parts);
-    assert!((990_000_000..=1_000_000_000).contains(&parts), "{plan}");
+    // Less is left than one more expert would take.
+    assert!((1_000_000_000 - 17_551_360..=1_000_000_000).contains(&parts), "{plan}");
     assert_eq!((&plan["layers"], &plan["context"]), (&93.into(), &100.into()));
     assert_eq!(number(&plan["file_bytes"]), 1_560_936_091_448);
     assert!(number(&plan["free_disk_bytes"]) > 0);
