@@ -39,6 +39,8 @@ fn a_replica_is_small_and_runs_and_uses_all_experts() {
     assert!(stdout.contains("1560936091448 bytes"), "{stdout}");
     takes_little_disk(folder.path());
     whole::runs_within_every_plan(folder.path());
+    #[cfg(target_os = "linux")]
+    whole::runs_within_a_control_group(folder.path());
     runs_to_the_same_finite_logits(folder.path());
     let config = Config::from_json(&fs::read(folder.path().join("config.json")).unwrap()).unwrap();
     let checkpoint = Checkpoint::open(&Folder { path: folder.path().to_path_buf() }, &config, 93).unwrap();

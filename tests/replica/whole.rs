@@ -5,6 +5,8 @@ use std::path::Path;
 
 use serde_json::Value;
 
+#[cfg(target_os = "linux")]
+use super::support::caps::Group;
 use super::support::{expect_exit, k3_host};
 
 /// Budgets in MB: next to the smallest that there is a plan for, that of a laptop, and 16 GB.
@@ -43,4 +45,21 @@ fn runs_within_its_plan(folder: &Path, megabytes: u64) -> Option<Value> {
     assert_eq!(number(&traffic["misses"]), 92 * 16, "the first token finds nothing in the cache");
     assert_eq!(number(&traffic["expert_bytes"]), number(&reads["experts"]));
     Some(results["steps"][0]["logits_hash"].clone())
+}
+
+/// In a control group: what fits runs without being told how much there is, and what does not is refused before anything is
+/// read.
+#[cfg(target_os = "linux")]
+pub fn runs_within_a_control_group(folder: &Path) {
+    let Some(group) = Group::new(1_200_000_000) else {
+        println!("NOT RUN: making a control group with a limit is not permitted here");
+        return;
+    };
+    let run = format!("run '{}' --ids 7 --gen 1 --out -", folder.display());
+    let results: Value = serde_json::from_str(&expect_exit(&group.run(&run), 0).0).unwrap();
+    assert_eq!(results["ids"], serde_json::json!([8]));
+    let peak = results["summary"]["peak_bytes"].as_u64().unwrap();
+    assert!(peak <= 900_000_000, "three quarters of the limit: {peak}");
+    let (stdout, stderr) = expect_exit(&group.run(&format!("{run} --ram 1100MB")), 2);
+    assert!(stdout.is_empty() && stderr.contains("--ram 1.1 GB: ") && stderr.contains("are available"), "{stderr}");
 }

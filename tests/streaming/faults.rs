@@ -67,7 +67,7 @@ fn faulty_files(model: &Model, faulty: &Faulty) -> Files {
         DirectFile::from_reader(&file.path().display().to_string(), Box::new(reader))
     };
     let files = checkpoint.files.iter().map(open).collect();
-    Files { files, ..Files::of_checkpoint(checkpoint, &model.config).unwrap() }
+    Files { files, ..model.files() }
 }
 
 /// Runs the model with a fault at one read; the bits, or how the program would end.

@@ -19,7 +19,7 @@ use k3_core::config::Config;
 use k3_core::model::order::matrices_of_pass;
 use k3_core::model::scratch::WantedLogits;
 use k3_host::args::EngineArgs;
-use k3_host::checkpoint::Folder;
+use k3_host::checkpoint::{Folder, Folders, OpenCheckpoint};
 use k3_host::engine::Engine;
 use k3_host::storage::FileStorage;
 use k3_host::streaming::{Allotment, Files, Streamed};
@@ -44,7 +44,9 @@ impl Model {
     }
 
     fn files(&self) -> Files {
-        Files::of_checkpoint(self.checkpoint(), &self.config).unwrap()
+        let folders = Folders::new(&self.path, &[]);
+        let opened = OpenCheckpoint::open(&folders, self.config.clone(), self.config.layers.len());
+        opened.map_err(|failure| failure.error).unwrap().into_files().unwrap()
     }
 
     /// An engine on weights that are read as they are needed, and what counts them.

@@ -1,6 +1,8 @@
 //! What the tests of the program share: where the fixtures are, how to start it, what the references say.
 #![allow(dead_code, reason = "each test uses its own part")]
 
+#[cfg(target_os = "linux")]
+pub mod caps;
 pub mod source;
 pub mod text;
 

@@ -1,7 +1,7 @@
 //! Packing the trunk of a checkpoint: all that every token reads, in one file, in the order in which it is read.
 //!
 //! `trunk.bin` and `trunk.json` are made under other names and appear whole. A pack that is interrupted goes on where it
-//! stopped: see [`partial`]. What is all zeros is never written, so a checkpoint of holes gives a file of holes.
+//! stopped: see `partial.rs`. What is all zeros is never written, so a checkpoint of holes gives a file of holes.
 
 mod batch;
 mod content;

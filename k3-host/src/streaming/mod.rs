@@ -10,6 +10,7 @@ pub mod drives;
 pub mod experts;
 pub mod file;
 mod guesses;
+mod pinned;
 mod source;
 pub mod trunk;
 

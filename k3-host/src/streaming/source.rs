@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 use k3_core::Result;
+use k3_core::checkpoint::CheckpointIndex;
 use k3_core::checkpoint::names::TensorId;
-use k3_core::checkpoint::{Checkpoint, CheckpointIndex};
 use k3_core::config::Config;
 use k3_core::model::scratch::WantedLogits;
 use k3_core::model::source::{ExpertVisitor, MatrixVisitor, RowVisitor, WeightSource};
@@ -19,7 +19,6 @@ use super::experts::{ExpertMemory, ExpertReader};
 use super::file::DirectFile;
 use super::trunk::{TrunkMemory, TrunkReader};
 use crate::failure::Outcome;
-use crate::storage::FileStorage;
 use crate::traffic::Traffic;
 
 /// Buffers for each guess: it may still be read when those of the next layer begin.
@@ -58,19 +57,6 @@ pub struct Streamed {
     traffic: Arc<Traffic>,
     guesses: usize,
     pass_began: Mutex<Option<Instant>>,
-}
-
-impl Files {
-    /// The shards of a checkpoint with `config`'s layers, trunk included.
-    ///
-    /// # Errors
-    /// [`k3_core::Error::Read`] if a shard cannot be opened again.
-    pub fn of_checkpoint(checkpoint: Checkpoint<FileStorage>, config: &Config) -> Result<Self> {
-        let Checkpoint { index, files } = checkpoint;
-        let trunk = Trunk::of_checkpoint(&index, config);
-        let files = files.iter().map(DirectFile::reopen).collect::<Result<_>>()?;
-        Ok(Self { config: config.clone(), index, trunk, files })
-    }
 }
 
 impl Streamed {

@@ -9,7 +9,6 @@ use std::time::Instant;
 use k3_core::checkpoint::Span;
 use k3_core::checkpoint::names::{LayerTensor, Name, Part, TensorId};
 use k3_core::config::Config;
-use k3_core::kernels::Matrix;
 use k3_core::model::order::matrices_of_pass;
 use k3_core::model::scratch::WantedLogits;
 use k3_core::model::source::{MatrixVisitor, RowVisitor};
@@ -19,6 +18,7 @@ use memmap2::MmapMut;
 
 use super::buffer::{Placement, allocate};
 use super::drives::Drives;
+use super::pinned::Pinned;
 use crate::traffic::Traffic;
 
 /// The trunk of a model, read as a pass needs it.
@@ -31,19 +31,6 @@ pub struct TrunkReader {
     /// The runs that are not pinned, in the order of a pass.
     schedule: Vec<usize>,
     ahead: Mutex<Ahead>,
-}
-
-/// A tensor that stays in memory, in pieces that are handed out as one.
-struct Pinned {
-    memory: MmapMut,
-    pieces: Vec<Piece>,
-}
-
-/// A run, or several that lie next to each other.
-struct Piece {
-    run: Run,
-    data: Range<usize>,
-    scales: Range<usize>,
 }
 
 /// What is being read ahead.
@@ -227,40 +214,6 @@ impl Ahead {
     }
 }
 
-impl Pinned {
-    fn load(runs: &[Run], drives: &Drives, progress: &dyn Fn(u64)) -> Result<Self> {
-        let placement = Placement::of(runs.iter().flat_map(spans));
-        let mut memory = allocate(placement.bytes())?;
-        drives.read_now(&placement, &mut memory)?;
-        progress(runs.iter().map(Run::bytes).sum());
-        let mut places = placement.places.into_iter();
-        let mut pieces: Vec<Piece> = Vec::new();
-        for run in runs {
-            let data = places.next().unwrap_or_default();
-            check(run, &memory[data.clone()], drives)?;
-            let scales = if run.scales.is_some() { places.next().unwrap_or_default() } else { 0..0 };
-            match pieces.last_mut() {
-                Some(last) if last.data.end == data.start && last.run.is_continued_by(run) => {
-                    last.run.rows.end = run.rows.end;
-                    last.data.end = data.end;
-                }
-                _ => pieces.push(Piece { run: run.clone(), data, scales }),
-            }
-        }
-        Ok(Self { memory, pieces })
-    }
-
-    fn visit(&self, visit: &mut RowVisitor<'_>) -> Result<()> {
-        self.pieces.iter().try_for_each(|piece| visit(piece.run.rows.start, piece.matrix(&self.memory)))
-    }
-}
-
-impl Piece {
-    fn matrix<'a>(&self, memory: &'a [u8]) -> Matrix<'a> {
-        self.run.matrix(&memory[self.data.clone()], &memory[self.scales.clone()])
-    }
-}
-
 /// The runs that a pass reads, in order: those of tensors that are not pinned.
 #[must_use]
 pub fn schedule(trunk: &Trunk, config: &Config, pinned: &BTreeSet<TensorId>) -> Vec<usize> {
@@ -296,7 +249,7 @@ fn parts(placement: &Placement) -> (Range<usize>, Range<usize>) {
 }
 
 /// Checks what was read for a run, as far as its encoding allows.
-fn check(run: &Run, data: &[u8], drives: &Drives) -> Result<()> {
+pub(super) fn check(run: &Run, data: &[u8], drives: &Drives) -> Result<()> {
     let Span { shard, offset, bytes } = run.data;
     let file = || drives.files()[shard].name().to_string();
     run.check(data).map_err(|reason| Error::Read { file: file(), offset, length: bytes, reason })
