@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use k3_core::chat::Thinking;
 use k3_core::model::scratch::WantedLogits;
 use k3_core::sample::{Sampler, SamplingSettings};
+use k3_host::args::{EngineArgs, MemoryArgs};
 use k3_host::chat::{Asked, HistoryFile, Progress, Session, Settings, ThreadedSequence, Watcher};
 use k3_host::engine::Engine;
 use k3_host::plan::Demand;
@@ -52,7 +53,13 @@ impl Watcher for Nobody {
 
 #[test]
 fn a_hundred_requests_take_no_more_memory_than_ten() {
-    let engine = Engine::open(&BYTES, &engine_args(), &Demand::positions(300)).unwrap();
+    hundred_requests(MemoryArgs::default());
+    hundred_requests(MemoryArgs { trunk_gb: Some(0), cache_gb: Some(0), ..MemoryArgs::default() });
+}
+
+fn hundred_requests(memory: MemoryArgs) {
+    let args = EngineArgs { memory, ..engine_args() };
+    let engine = Engine::open(&BYTES, &args, &Demand::positions(300)).unwrap();
     let tokenizer = k3_host::tokenizer::load(&BYTES).unwrap();
     let predictor = ThreadedSequence::new(&engine, engine.sequence(300, WantedLogits::Last).unwrap());
     let sampler = Sampler::new(SamplingSettings::default()).unwrap();
