@@ -8,6 +8,7 @@ pub mod checkpoint;
 pub mod commands;
 pub mod engine;
 pub mod failure;
+pub mod free_space;
 pub mod interrupt;
 pub mod memory;
 pub mod oracle;

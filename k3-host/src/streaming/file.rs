@@ -175,3 +175,7 @@ fn identity(file: &File) -> io::Result<(u64, u64)> {
 fn identity(_file: &File) -> io::Result<(u64, u64)> {
     Ok((0, 0))
 }
+
+#[cfg(test)]
+#[path = "file_tests.rs"]
+mod tests;

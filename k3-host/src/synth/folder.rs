@@ -11,6 +11,7 @@ use anyhow::Context;
 use fs4::FileExt;
 
 use crate::failure::{Failure, Outcome};
+use crate::free_space;
 
 /// The configuration.
 pub(super) const CONFIG: &str = "config.json";
@@ -52,7 +53,7 @@ impl Staging {
         if unfinished.exists() {
             fs::remove_dir_all(&unfinished).with_context(context).map_err(Failure::not_written)?;
         }
-        check_space(target, bytes)?;
+        free_space::check(target, bytes)?;
         fs::create_dir(&unfinished).with_context(context).map_err(Failure::not_written)?;
         Ok(Self { target: target.to_path_buf(), unfinished })
     }
@@ -139,18 +140,6 @@ fn remove_if_there(path: &Path) -> io::Result<()> {
 fn has_holes(file: &File) -> io::Result<bool> {
     file.sync_all()?;
     Ok(FileExt::allocated_size(file)? < file.metadata()?.len() / 2)
-}
-
-fn check_space(folder: &Path, wanted: u64) -> Outcome {
-    let context = || format!("cannot tell how much space is free in {}", folder.display());
-    let free = fs4::available_space(folder).with_context(context).map_err(Failure::not_written)?;
-    if wanted > free {
-        return Err(Failure::refused(format!(
-            "{}: {wanted} bytes are to be written, but only {free} are free",
-            folder.display()
-        )));
-    }
-    Ok(())
 }
 
 #[cfg(test)]
