@@ -3,6 +3,7 @@
 pub mod args;
 pub mod bench;
 pub mod bundled;
+pub mod byte_bar;
 pub mod chat;
 pub mod checkpoint;
 pub mod commands;

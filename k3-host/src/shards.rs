@@ -9,20 +9,18 @@ use memmap2::{Mmap, MmapMut};
 use rayon::prelude::*;
 
 use crate::storage::FileStorage;
+use crate::streaming::buffer::allocate;
 
 /// What one thread reads at a time.
 const PIECE: usize = 1 << 24;
 
-/// Reads a shard into large pages, since a decode step runs through so many small ones that it takes half as long again.
+/// Reads a shard into large pages.
 ///
 /// # Errors
 /// [`Error::Read`] if it cannot be read, or the system refuses the memory.
 pub fn load(file: &FileStorage, progress: &Progress) -> Result<MmapMut> {
     let length = usize::try_from(file.len()).map_err(|error| read_error(file, &error))?;
-    let mut memory = MmapMut::map_anon(length).map_err(|error| read_error(file, &error))?;
-    // Advice: where it is not taken, pages are small.
-    #[cfg(target_os = "linux")]
-    let _ = memory.advise(memmap2::Advice::HugePage);
+    let mut memory = allocate(length).map_err(|error| read_error(file, &error))?;
     memory.par_chunks_mut(PIECE).enumerate().try_for_each(|(index, piece)| {
         file.read_exact_at((index * PIECE) as u64, piece)?;
         progress.add(piece.len() as u64);

@@ -49,15 +49,15 @@ pub struct Location {
 }
 
 impl Location {
+    /// Where its bytes lie: the elements, then the scales if there are any.
+    pub fn spans(&self) -> impl Iterator<Item = Span> + use<> {
+        [Some(self.data), self.scales].into_iter().flatten()
+    }
+
     /// The tensor, out of the bytes of [`Location::data`] and of [`Location::scales`].
     #[must_use]
     pub fn matrix<'a>(&self, data: &'a [u8], scales: &'a [u8]) -> Matrix<'a> {
-        match self.encoding {
-            Encoding::F32 => Matrix::f32(data, self.rows, self.columns),
-            Encoding::Bf16 => Matrix::bf16(data, self.rows, self.columns),
-            Encoding::Mxfp4 => Matrix::mxfp4(data, scales, self.rows, self.columns),
-            Encoding::Dict { escapes } => Matrix::dict(data, self.rows, self.columns, escapes),
-        }
+        Matrix::encoded(self.encoding, data, scales, self.rows, self.columns)
     }
 }
 

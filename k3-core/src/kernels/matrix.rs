@@ -56,6 +56,20 @@ pub struct Matrix<'a> {
 }
 
 impl<'a> Matrix<'a> {
+    /// A matrix in any encoding. Only MXFP4 has `scales`.
+    ///
+    /// # Panics
+    /// If a length does not fit.
+    #[must_use]
+    pub fn encoded(encoding: Encoding, data: &'a [u8], scales: &'a [u8], rows: usize, columns: usize) -> Self {
+        match encoding {
+            Encoding::F32 => Self::f32(data, rows, columns),
+            Encoding::Bf16 => Self::bf16(data, rows, columns),
+            Encoding::Mxfp4 => Self::mxfp4(data, scales, rows, columns),
+            Encoding::Dict { escapes } => Self::dict(data, rows, columns, escapes),
+        }
+    }
+
     /// A matrix of little-endian f32.
     ///
     /// # Panics

@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 use super::absent;
 use crate::checkpoint::names::{ExpertId, ExpertMatrix, Name, Part, TensorId};
 use crate::checkpoint::{Checkpoint, CheckpointIndex, Location, Span};
-use crate::kernels::{Encoding, Matrix};
+use crate::kernels::Matrix;
 use crate::model::source::{Expert, ExpertVisitor, MatrixVisitor, RowVisitor, WeightSource};
 use crate::{Error, Result};
 
@@ -33,7 +33,7 @@ impl<B: AsRef<[u8]> + Sync> Resident<B> {
     fn check_lengths(&self) -> Result<()> {
         let experts = self.index.expert_ids().filter_map(|id| self.index.expert(id));
         for location in self.index.tensors().chain(experts) {
-            for span in [Some(location.data), location.scales].into_iter().flatten() {
+            for span in location.spans() {
                 let length = self.shards[span.shard].as_ref().len() as u64;
                 if span.offset + span.bytes > length {
                     let file = self.index.shards()[span.shard].clone();
@@ -49,15 +49,8 @@ impl<B: AsRef<[u8]> + Sync> Resident<B> {
     }
 
     fn at(&self, location: Location) -> Matrix<'_> {
-        let Location { encoding, rows, columns, data, scales } = location;
-        let data = self.bytes(data);
-        match (encoding, scales) {
-            (Encoding::F32, _) => Matrix::f32(data, rows, columns),
-            (Encoding::Bf16, _) => Matrix::bf16(data, rows, columns),
-            (Encoding::Mxfp4, Some(scales)) => Matrix::mxfp4(data, self.bytes(scales), rows, columns),
-            (Encoding::Dict { .. }, _) => unreachable!("the index gives no checkpoint a dictionary"),
-            (Encoding::Mxfp4, None) => unreachable!("the index gives every MXFP4 matrix its scales"),
-        }
+        let scales = location.scales.map_or(&[][..], |scales| self.bytes(scales));
+        location.matrix(self.bytes(location.data), scales)
     }
 
     fn tensor(&self, id: TensorId) -> Result<Matrix<'_>> {

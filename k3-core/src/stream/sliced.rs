@@ -11,7 +11,7 @@ use super::absent;
 use crate::checkpoint::names::{ExpertId, ExpertMatrix, Name, Part, TensorId};
 use crate::checkpoint::{Checkpoint, CheckpointIndex, Location, Span};
 use crate::host::Storage;
-use crate::kernels::{Encoding, Matrix};
+use crate::kernels::Matrix;
 use crate::model::source::{Expert, ExpertVisitor, MatrixVisitor, RowVisitor, WeightSource};
 use crate::{Error, Result};
 
@@ -103,14 +103,8 @@ struct Slice {
 
 impl Slice {
     fn matrix<'b>(&self, buffer: &'b [u8]) -> Matrix<'b> {
-        let (rows, columns) = (self.rows, self.location.columns);
-        let data = &buffer[self.data.clone()];
-        match self.location.encoding {
-            Encoding::F32 => Matrix::f32(data, rows, columns),
-            Encoding::Bf16 => Matrix::bf16(data, rows, columns),
-            Encoding::Mxfp4 => Matrix::mxfp4(data, &buffer[self.scales.clone()], rows, columns),
-            Encoding::Dict { .. } => unreachable!("the index gives no checkpoint a dictionary"),
-        }
+        let location = Location { rows: self.rows, ..self.location };
+        location.matrix(&buffer[self.data.clone()], &buffer[self.scales.clone()])
     }
 }
 

@@ -53,10 +53,15 @@ impl Run {
         Self { tensor, rows: 0..rows, columns, encoding, data, scales }
     }
 
+    /// Where its bytes lie: the rows, then their scales if they have any.
+    pub fn spans(&self) -> impl Iterator<Item = Span> + use<> {
+        [Some(self.data), self.scales].into_iter().flatten()
+    }
+
     /// The bytes that are read for it.
     #[must_use]
     pub fn bytes(&self) -> u64 {
-        self.data.bytes + self.scales.map_or(0, |scales| scales.bytes)
+        self.spans().map(|span| span.bytes).sum()
     }
 
     /// Some of its rows, counted as those of the tensor.
@@ -96,13 +101,7 @@ impl Run {
     /// The rows, out of bytes that were read: those of [`Run::data`] and of [`Run::scales`].
     #[must_use]
     pub fn matrix<'a>(&self, data: &'a [u8], scales: &'a [u8]) -> Matrix<'a> {
-        let (rows, columns) = (self.rows.len(), self.columns);
-        match self.encoding {
-            Encoding::F32 => Matrix::f32(data, rows, columns),
-            Encoding::Bf16 => Matrix::bf16(data, rows, columns),
-            Encoding::Mxfp4 => Matrix::mxfp4(data, scales, rows, columns),
-            Encoding::Dict { escapes } => Matrix::dict(data, rows, columns, escapes),
-        }
+        Matrix::encoded(self.encoding, data, scales, self.rows.len(), self.columns)
     }
 }
 

@@ -2,12 +2,14 @@
 
 use std::hint::black_box;
 
+use k3_core::Result;
 use k3_core::host::Workers;
 use k3_core::kernels::dict::{self, Encoded};
 use k3_core::kernels::{Kernels, Matrix, OutputTile, matmul_parallel};
 use memmap2::MmapMut;
 
 use super::turns::{Candidate, medians};
+use crate::streaming::buffer::allocate;
 use crate::synth;
 
 /// Rows and columns of the largest projections of the released model.
@@ -42,12 +44,12 @@ struct Pair {
 }
 
 impl Pair {
-    fn new(seed: u64) -> std::io::Result<Self> {
+    fn new(seed: u64) -> Result<Self> {
         let (rows, columns) = SHAPE;
-        let mut bf16 = large_pages(2 * rows * columns)?;
+        let mut bf16 = allocate(2 * rows * columns)?;
         synth::fill_projection(seed, columns, &mut bf16);
-        let Encoded { data, escapes } = dict::encode(&bf16, rows, columns).ok_or(std::io::ErrorKind::InvalidData)?;
-        let mut coded = large_pages(data.len())?;
+        let Encoded { data, escapes } = dict::encode(&bf16, rows, columns).expect("a projection is smaller for it");
+        let mut coded = allocate(data.len())?;
         coded.copy_from_slice(&data);
         Ok(Self { bf16, coded, escapes })
     }
@@ -61,21 +63,12 @@ impl Pair {
     }
 }
 
-/// Memory as weights are loaded into.
-fn large_pages(bytes: usize) -> std::io::Result<MmapMut> {
-    let memory = MmapMut::map_anon(bytes)?;
-    // Advice: where it is not taken, pages are small.
-    #[cfg(target_os = "linux")]
-    let _ = memory.advise(memmap2::Advice::HugePage);
-    Ok(memory)
-}
-
 /// Measures all of them in turns.
 ///
 /// # Errors
 /// If the system refuses the memory.
-pub fn measure(kernels: &Kernels, workers: &dyn Workers, rounds: usize) -> std::io::Result<DictRates> {
-    let pairs = (0..MATRICES).map(Pair::new).collect::<std::io::Result<Vec<_>>>()?;
+pub fn measure(kernels: &Kernels, workers: &dyn Workers, rounds: usize) -> Result<DictRates> {
+    let pairs = (0..MATRICES).map(Pair::new).collect::<Result<Vec<_>>>()?;
     let cached = pairs[0].coded().slice_rows(0..CACHED_ROWS);
     let mut decoded = vec![0; 2 * CACHED_ROWS * SHAPE.1];
     let cached_data = &pairs[0].coded[..cached.bytes()];

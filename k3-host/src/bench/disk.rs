@@ -7,6 +7,7 @@ use std::time::Instant;
 
 use k3_core::Result;
 use k3_core::checkpoint::names::{LayerTensor, TensorId};
+use k3_core::model::scratch::WantedLogits;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
 
@@ -59,7 +60,7 @@ pub fn measure(mut files: Files, rounds: usize) -> Outcome<Vec<PassRead>> {
 fn reads_of_pass(files: &Files, random: &mut Xoshiro256PlusPlus) -> Vec<Placement> {
     let Files { config, index, trunk, .. } = files;
     let mut reads = Vec::new();
-    for number in trunk::schedule(trunk, config, &BTreeSet::new()) {
+    for number in trunk::schedule(trunk, config, &BTreeSet::new(), WantedLogits::Last) {
         let run = &trunk.runs()[number];
         if let TensorId::Layer(layer, LayerTensor::LatentUp) = run.tensor
             && run.rows.start == 0
@@ -67,7 +68,7 @@ fn reads_of_pass(files: &Files, random: &mut Xoshiro256PlusPlus) -> Vec<Placemen
             let chosen = choose(random, config.moe.experts, config.moe.top_k).into_iter();
             reads.extend(chosen.map(|expert| Placement::of(experts::spans(index, layer, expert))));
         }
-        reads.push(Placement::of(trunk::spans(run)));
+        reads.push(Placement::of(run.spans()));
     }
     reads
 }

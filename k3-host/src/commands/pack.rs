@@ -5,9 +5,9 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use clap::ValueEnum;
-use indicatif::{ProgressBar, ProgressStyle};
 use k3_core::stream::trunk_file::{DATA_FILE, Packing};
 
+use crate::byte_bar::byte_bar;
 use crate::checkpoint::{Folders, OpenCheckpoint};
 use crate::engine;
 use crate::failure::Outcome;
@@ -62,7 +62,7 @@ pub fn run(args: &PackArgs) -> Outcome {
     let model = OpenCheckpoint::open(&Folders::new(&args.checkpoint, &args.experts), config, layers)?;
     let folder = args.out.as_ref().unwrap_or(&args.checkpoint);
     let interrupt = Interrupt::of_run(|| eprintln!("stopping; once more ends the program at once"))?;
-    let bar = progress_bar();
+    let bar = byte_bar();
     let mut watch = |progress: Progress| {
         bar.set_length(progress.total);
         bar.set_position(progress.done);
@@ -90,12 +90,4 @@ pub fn run(args: &PackArgs) -> Outcome {
     let ratio = summary.stored as f64 / summary.raw as f64;
     println!("{}: {} bytes in {:.1} s, {ratio:.2} of raw", folder.join(DATA_FILE).display(), summary.bytes, seconds());
     Ok(())
-}
-
-/// A bar on standard error, drawn only if that is a terminal.
-fn progress_bar() -> ProgressBar {
-    let style = ProgressStyle::with_template(
-        "{bar:30} {binary_bytes} of {binary_total_bytes}, {binary_bytes_per_sec}, {eta} left",
-    );
-    ProgressBar::new(0).with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
 }

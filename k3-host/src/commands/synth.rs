@@ -4,9 +4,9 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use clap::ValueEnum;
-use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
 
+use crate::byte_bar::byte_bar;
 use crate::failure::{Failure, Outcome};
 use crate::memory::readable;
 use crate::synth::{self, Existing, MOST_LAYERS, Order, Progress, ReplicaOrder, Shape, released_mla_layers};
@@ -160,11 +160,7 @@ impl Dimensions {
 /// # Errors
 /// If the shape, the folder or the disk does not allow it.
 pub fn run(args: &SynthArgs) -> Outcome {
-    let style = ProgressStyle::with_template(
-        "{bar:30} {binary_bytes} of {binary_total_bytes}, {binary_bytes_per_sec}, {eta} left",
-    );
-    // Drawn on standard error, and only if that is a terminal.
-    let bar = ProgressBar::new(0).with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
+    let bar = byte_bar();
     let started = Instant::now();
     let what = write(args, &mut |progress| {
         bar.set_length(progress.total);

@@ -25,14 +25,12 @@ impl Content {
 
     /// Reads a run: its rows and then its scales. Holes are not read.
     pub(super) fn of_run(files: &[FileStorage], run: &Run) -> Result<Self> {
-        let spans = [Some(run.data), run.scales];
-        let spans = spans.iter().flatten();
-        if spans.clone().all(|span| is_hole(files, *span)) {
+        if is_hole_whole(files, run) {
             return Ok(Self::Zeros(run.bytes()));
         }
         let mut bytes = vec![0; run.bytes() as usize];
         let mut rest = &mut bytes[..];
-        for span in spans {
+        for span in run.spans() {
             let (part, others) = rest.split_at_mut(span.bytes as usize);
             files[span.shard].read_exact_at(span.offset, part)?;
             rest = others;
@@ -57,8 +55,13 @@ impl Content {
     }
 }
 
+/// Whether all of a run is known to be zeros without reading it.
+pub(super) fn is_hole_whole(files: &[FileStorage], run: &Run) -> bool {
+    run.spans().all(|span| is_hole(files, span))
+}
+
 /// Whether a span is known to be all zeros without reading it. A span that reaches past the end of its file is not.
-pub(super) fn is_hole(files: &[FileStorage], span: Span) -> bool {
+fn is_hole(files: &[FileStorage], span: Span) -> bool {
     let file = &files[span.shard];
     span.offset + span.bytes <= file.len() && holes::is_hole(file.file(), span.offset, span.bytes)
 }

@@ -83,8 +83,11 @@ pub struct Summary {
 ///
 /// # Errors
 /// A refusal before anything is written: if a trunk is there and is not to be replaced, if another pack is at work in the
-/// folder, or if the disk has too little space. [`crate::failure::Exit::Interrupted`] if `watch` stops it, and [`crate::failure::Exit::NotWritten`] if the
+/// folder, or if the disk has too little space. [`Exit::Interrupted`] if `watch` stops it, and [`Exit::NotWritten`] if the
 /// disk does: what is whole then stays for the next pack, and an old trunk stays as it was.
+///
+/// [`Exit::Interrupted`]: crate::failure::Exit::Interrupted
+/// [`Exit::NotWritten`]: crate::failure::Exit::NotWritten
 pub fn write(order: &Order<'_>, folder: &Path, watch: &mut Watch<'_>) -> Outcome<Summary> {
     let manifest = folder.join(MANIFEST_FILE);
     if order.existing == Existing::Refuse && manifest.exists() {

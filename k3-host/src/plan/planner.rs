@@ -13,14 +13,14 @@ use super::sizes::WeightSizes;
 use super::split::Split;
 use crate::failure::{Failure, Outcome};
 use crate::streaming::Allotment;
+use crate::streaming::drives::PIECES_AT_ONCE;
 
 /// What the program takes, measured: 4 MB before it has opened anything (10 MB if it was built without optimisation), and
 /// 4 MB that opening a checkpoint leaves behind. The rest is to spare.
 const PROGRAM_BYTES: u64 = 16_000_000;
-/// What a thread takes: its stack as far as it is used, and what the allocator keeps for it.
+/// What a thread takes: its stack as far as it is used, and what the allocator keeps for it. Those that read are counted for one
+/// drive; for others there is enough to spare.
 const THREAD_BYTES: u64 = 200_000;
-/// Threads that read, on one drive.
-const READING_THREADS: u64 = 8;
 
 /// Room for a sequence where the system does not say how much memory it has.
 const POSITIONS_IN_UNKNOWN_MEMORY: usize = 32_768;
@@ -168,7 +168,7 @@ impl Planner<'_> {
         // The last logits are kept with what was fed, and a sampler lists the ids with their weights.
         let choosing = (4 + 16) * self.config.vocabulary as u64;
         Parts {
-            program: PROGRAM_BYTES + THREAD_BYTES * (READING_THREADS + self.threads as u64),
+            program: PROGRAM_BYTES + THREAD_BYTES * (PIECES_AT_ONCE + self.threads) as u64,
             index: self.sizes.index,
             vectors: Vectors::bytes(self.config),
             state: states * State::bytes(self.config, capacity),

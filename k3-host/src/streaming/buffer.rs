@@ -8,13 +8,14 @@ use memmap2::MmapMut;
 
 use super::file::PAGE;
 
-/// Page-aligned memory of at least `bytes`, in large pages where the system has them.
+/// Page-aligned memory of `bytes`, at least one, in large pages where the system has them: a decode step that runs through
+/// small ones takes half as long again.
 ///
 /// # Errors
 /// [`Error::Memory`] if the system refuses.
 pub fn allocate(bytes: usize) -> Result<MmapMut> {
     let refuse = |_| Error::Memory { bytes: bytes as u64 };
-    let memory = MmapMut::map_anon(bytes.next_multiple_of(PAGE).max(PAGE)).map_err(refuse)?;
+    let memory = MmapMut::map_anon(bytes.max(1)).map_err(refuse)?;
     // Advice: where it is not taken, pages are small.
     #[cfg(target_os = "linux")]
     let _ = memory.advise(memmap2::Advice::HugePage);

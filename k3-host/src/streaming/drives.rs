@@ -18,7 +18,7 @@ use crate::traffic::Traffic;
 const PIECE: usize = 1 << 20;
 
 /// How many pieces of one drive are read at once. Drives on a fast bus need about so many to be busy.
-const PIECES_AT_ONCE: usize = 8;
+pub const PIECES_AT_ONCE: usize = 8;
 
 /// Open files and the threads that read them.
 pub struct Drives {

@@ -253,10 +253,7 @@ pub fn expert_bytes(index: &CheckpointIndex, layer: usize, expert: usize) -> u64
 
 /// Where the matrices of an expert lie, and their scales, in the order of the shard.
 pub fn spans(index: &CheckpointIndex, layer: usize, expert: usize) -> impl Iterator<Item = Span> + '_ {
-    ExpertMatrix::ALL.into_iter().flat_map(move |matrix| {
-        let Location { data, scales, .. } = location(index, layer, expert, matrix);
-        [Some(data), scales].into_iter().flatten()
-    })
+    ExpertMatrix::ALL.into_iter().flat_map(move |matrix| location(index, layer, expert, matrix).spans())
 }
 
 fn location(index: &CheckpointIndex, layer: usize, expert: usize, matrix: ExpertMatrix) -> Location {

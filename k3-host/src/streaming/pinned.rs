@@ -10,7 +10,7 @@ use memmap2::MmapMut;
 
 use super::buffer::{Placement, allocate};
 use super::drives::Drives;
-use super::trunk::{check, spans};
+use super::trunk::check;
 
 /// A tensor that stays in memory, in pieces that are handed out as one.
 pub(super) struct Pinned {
@@ -31,7 +31,7 @@ impl Pinned {
     /// # Errors
     /// Those of reading, and [`k3_core::Error::Memory`].
     pub(super) fn load(runs: &[Run], drives: &Drives, progress: &dyn Fn(u64)) -> Result<Self> {
-        let placement = Placement::of(runs.iter().flat_map(spans));
+        let placement = Placement::of(runs.iter().flat_map(Run::spans));
         let mut memory = allocate(placement.bytes())?;
         drives.read_now(&placement, &mut memory)?;
         progress(runs.iter().map(Run::bytes).sum());

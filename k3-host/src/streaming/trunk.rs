@@ -24,12 +24,13 @@ use crate::traffic::Traffic;
 /// The trunk of a model, read as a pass needs it.
 pub struct TrunkReader {
     trunk: Trunk,
-    config: Config,
     drives: Arc<Drives>,
     traffic: Arc<Traffic>,
     pinned: BTreeMap<TensorId, Pinned>,
     /// The runs that are not pinned, in the order of a pass.
     schedule: Vec<usize>,
+    /// How many of them come before the head, which a pass without logits does not need.
+    before_head: usize,
     ahead: Mutex<Ahead>,
 }
 
@@ -63,20 +64,20 @@ impl TrunkReader {
         for &id in pinned {
             loaded.insert(id, Pinned::load(trunk.runs_of(id), &drives, progress)?);
         }
-        let schedule = schedule(&trunk, config, pinned);
+        let before_head = schedule(&trunk, config, pinned, WantedLogits::None).len();
+        let schedule = schedule(&trunk, config, pinned, WantedLogits::Last);
         let bytes = buffer_bytes(&trunk, &schedule);
         let buffers = if schedule.is_empty() { 0 } else { buffers.max(1) };
         let free = (0..buffers).map(|_| allocate(bytes)).collect::<Result<_>>()?;
         let ahead = Mutex::new(Ahead { end: 0, next: 0, under_way: VecDeque::new(), free });
-        Ok(Self { trunk, config: config.clone(), drives, traffic, pinned: loaded, schedule, ahead })
+        Ok(Self { trunk, drives, traffic, pinned: loaded, schedule, before_head, ahead })
     }
 
     /// Whether every router is pinned, so that the next layer's can be used out of turn.
     #[must_use]
     pub fn has_routers_pinned(&self) -> bool {
-        let matrices = matrices_of_pass(&self.config, WantedLogits::None).into_iter();
-        let mut routers = matrices.filter(|id| matches!(id, TensorId::Layer(_, LayerTensor::Router)));
-        routers.all(|id| self.pinned.contains_key(&id))
+        let mut streamed = self.schedule.iter().map(|run| self.trunk.runs()[*run].tensor);
+        !streamed.any(|id| matches!(id, TensorId::Layer(_, LayerTensor::Router)))
     }
 
     /// Begins to read what a pass needs.
@@ -84,11 +85,7 @@ impl TrunkReader {
         let mut ahead = self.ahead();
         ahead.recover();
         ahead.next = 0;
-        ahead.end = self.schedule.len();
-        if logits == WantedLogits::None {
-            let head = matrices_of_pass(&self.config, WantedLogits::Last).pop();
-            ahead.end = self.schedule.iter().take_while(|run| Some(self.trunk.runs()[**run].tensor) != head).count();
-        }
+        ahead.end = if logits == WantedLogits::None { self.before_head } else { self.schedule.len() };
         self.read_ahead(&mut ahead);
     }
 
@@ -214,10 +211,10 @@ impl Ahead {
     }
 }
 
-/// The runs that a pass reads, in order: those of tensors that are not pinned.
+/// The runs that a pass reads for these logits, in order: those of tensors that are not pinned.
 #[must_use]
-pub fn schedule(trunk: &Trunk, config: &Config, pinned: &BTreeSet<TensorId>) -> Vec<usize> {
-    let matrices = matrices_of_pass(config, WantedLogits::Last).into_iter();
+pub fn schedule(trunk: &Trunk, config: &Config, pinned: &BTreeSet<TensorId>, logits: WantedLogits) -> Vec<usize> {
+    let matrices = matrices_of_pass(config, logits).into_iter();
     matrices.filter(|id| !pinned.contains(id)).flat_map(|id| trunk.run_numbers(id)).collect()
 }
 
@@ -230,16 +227,11 @@ pub fn buffer_bytes(trunk: &Trunk, schedule: &[usize]) -> usize {
 /// The bytes that a pinned tensor takes.
 #[must_use]
 pub fn pinned_bytes(trunk: &Trunk, id: TensorId) -> u64 {
-    Placement::of(trunk.runs_of(id).iter().flat_map(spans)).bytes() as u64
-}
-
-/// Where a run lies.
-pub fn spans(run: &Run) -> impl Iterator<Item = Span> {
-    [Some(run.data), run.scales].into_iter().flatten()
+    Placement::of(trunk.runs_of(id).iter().flat_map(Run::spans)).bytes() as u64
 }
 
 fn place(run: &Run) -> Placement {
-    Placement::of(spans(run))
+    Placement::of(run.spans())
 }
 
 /// Where data and scales of a run lie that was placed alone.

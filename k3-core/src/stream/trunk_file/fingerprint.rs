@@ -85,9 +85,9 @@ impl Fingerprint {
 
 /// All of a tensor but its bytes, as text.
 fn describe(id: TensorId, location: Location, index: &CheckpointIndex) -> String {
-    let Location { encoding, rows, columns, data, scales } = location;
+    let Location { encoding, rows, columns, .. } = location;
     let mut text = format!("{id} {rows}x{columns} {}", StoredAs::from(encoding));
-    for span in [Some(data), scales].into_iter().flatten() {
+    for span in location.spans() {
         text += &format!(" {} {}+{}", index.shards()[span.shard], span.offset, span.bytes);
     }
     text + "\n"
